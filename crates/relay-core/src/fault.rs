@@ -1,0 +1,128 @@
+//! What went wrong upstream. Data, not a Rust error: a fault is something the relay expects and decides about.
+
+/// What went wrong upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    /// The model has no free place now; others may have. Heals in seconds to tens of seconds.
+    AtCapacity,
+    /// The whole service is short of capacity. Heals in seconds to minutes.
+    Overloaded,
+    /// This account asks too often; the service says, or should say, when to come back.
+    Throttled,
+    /// A quota, a balance or a plan's window is spent: minutes to days, and waiting in line does not help.
+    QuotaSpent,
+    /// The credential is missing, wrong or expired, or the account has no right to this.
+    Authentication,
+    /// The request itself is wrong; the same request will fail again.
+    BadRequest,
+    /// The request is too long for the model or for the service.
+    TooLong,
+    /// The request or its answer was refused for its content.
+    ContentRefused,
+    /// An edge in front of the service asks for a proof that a browser sits here.
+    Challenge,
+    /// The service failed in a way of its own.
+    ServerFailed,
+    /// The answer began and did not end as its protocol says it must.
+    BrokenStream,
+    /// A success without any content.
+    EmptyAnswer,
+    /// Nothing came within our time limit; the request is probably still running.
+    NoAnswer,
+    /// The request did not reach the service: it could not be looked up, connected to or handed over.
+    NeverSent,
+}
+
+impl Fault {
+    /// Every fault, in the order of the documentation.
+    pub const ALL: [Self; 14] = [
+        Self::AtCapacity,
+        Self::Overloaded,
+        Self::Throttled,
+        Self::QuotaSpent,
+        Self::Authentication,
+        Self::BadRequest,
+        Self::TooLong,
+        Self::ContentRefused,
+        Self::Challenge,
+        Self::ServerFailed,
+        Self::BrokenStream,
+        Self::EmptyAnswer,
+        Self::NoAnswer,
+        Self::NeverSent,
+    ];
+
+    /// The name in logs, settings, events and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AtCapacity => "at_capacity",
+            Self::Overloaded => "overloaded",
+            Self::Throttled => "throttled",
+            Self::QuotaSpent => "quota_spent",
+            Self::Authentication => "authentication",
+            Self::BadRequest => "bad_request",
+            Self::TooLong => "too_long",
+            Self::ContentRefused => "content_refused",
+            Self::Challenge => "challenge",
+            Self::ServerFailed => "server_failed",
+            Self::BrokenStream => "broken_stream",
+            Self::EmptyAnswer => "empty_answer",
+            Self::NoAnswer => "no_answer",
+            Self::NeverSent => "never_sent",
+        }
+    }
+
+    /// What the fault means to a person, as the middle of a sentence ("answered 503, … , 7 times").
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::AtCapacity => "the model is at capacity",
+            Self::Overloaded => "the service is overloaded",
+            Self::Throttled => "the account is being throttled",
+            Self::QuotaSpent => "the quota or plan is spent",
+            Self::Authentication => "the credential was not accepted",
+            Self::BadRequest => "the request was not accepted",
+            Self::TooLong => "the request is too long",
+            Self::ContentRefused => "the content was refused",
+            Self::Challenge => "the edge asks for a browser check",
+            Self::ServerFailed => "the service failed",
+            Self::BrokenStream => "the answer broke off",
+            Self::EmptyAnswer => "the answer was empty",
+            Self::NoAnswer => "no answer came in time",
+            Self::NeverSent => "the service could not be reached",
+        }
+    }
+
+    /// Whether the fault says that the service is short of capacity or wants fewer requests: what a wait can heal.
+    #[must_use]
+    pub const fn is_capacity(self) -> bool {
+        match self {
+            Self::AtCapacity | Self::Overloaded | Self::Throttled => true,
+            Self::QuotaSpent
+            | Self::Authentication
+            | Self::BadRequest
+            | Self::TooLong
+            | Self::ContentRefused
+            | Self::Challenge
+            | Self::ServerFailed
+            | Self::BrokenStream
+            | Self::EmptyAnswer
+            | Self::NoAnswer
+            | Self::NeverSent => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_fault_has_a_name_and_a_meaning_of_its_own() {
+        let names: BTreeSet<_> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+        let meanings: BTreeSet<_> = Fault::ALL.iter().map(|fault| fault.meaning()).collect();
+        assert_eq!((names.len(), meanings.len()), (Fault::ALL.len(), Fault::ALL.len()));
+    }
+}

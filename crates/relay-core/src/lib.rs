@@ -1,0 +1,9 @@
+//! The deciding core of Steady Relay.
+
+pub mod dice;
+pub mod fault;
+pub mod moment;
+
+pub use dice::{Dice, SeededDice};
+pub use fault::Fault;
+pub use moment::Moment;

@@ -1,0 +1,1 @@
+//! Pretend upstreams and clients.

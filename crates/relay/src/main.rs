@@ -1,0 +1,2 @@
+//! steady-relay.
+fn main() {}
