@@ -7,3 +7,5 @@ pub mod moment;
 pub use dice::{Dice, SeededDice};
 pub use fault::Fault;
 pub use moment::Moment;
+pub mod profile;
+pub use profile::{Curve, Profile};
