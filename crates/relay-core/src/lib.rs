@@ -8,4 +8,4 @@ pub use dice::{Dice, SeededDice};
 pub use fault::Fault;
 pub use moment::Moment;
 pub mod profile;
-pub use profile::{Curve, Profile};
+pub use profile::{ClientLimit, Curve, Profile};

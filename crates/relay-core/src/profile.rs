@@ -16,6 +16,17 @@ pub struct Curve {
     pub jitter: Duration,
 }
 
+/// What the longest time that a client waits for an answer's head does to the profile's patience.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientLimit {
+    /// It takes its place, less a margin: an honest answer comes just before the client would hang up.
+    Replaces,
+    /// The smaller of the two holds.
+    Shortens,
+    /// Nothing: the call goes on until the client leaves.
+    Ignored,
+}
+
 /// The numbers that bound one call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
@@ -27,8 +38,8 @@ pub struct Profile {
     pub ambiguous_resends: u32,
     /// The longest a client is kept waiting between sends; the time of a running send never counts.
     pub patience: Duration,
-    /// Whether a limit that the client states, or is known to bear, takes the place of `patience`.
-    pub heeds_client_limit: bool,
+    /// What a limit that the client states, or is known to bear, does to `patience`.
+    pub client_limit: ClientLimit,
     /// Whether a client's own re-send of a call that spent its budget still gets its one send.
     pub serves_resends: bool,
     /// The curve of at capacity, throttled and failed.
@@ -50,7 +61,7 @@ impl Profile {
             failed_sends: 3,
             ambiguous_resends: 1,
             patience: Duration::from_secs(120),
-            heeds_client_limit: true,
+            client_limit: ClientLimit::Replaces,
             serves_resends: true,
             curve: Curve { base: SECOND, factor: 2.0, cap: Duration::from_secs(30), jitter: SECOND },
             overloaded: Curve {
@@ -79,7 +90,7 @@ impl Profile {
         let mut profile = Self::batch();
         profile.sends = None;
         profile.patience = Duration::from_secs(6 * 3600);
-        profile.heeds_client_limit = false;
+        profile.client_limit = ClientLimit::Ignored;
         profile
     }
 
@@ -91,7 +102,7 @@ impl Profile {
         profile.failed_sends = 1;
         profile.ambiguous_resends = 0;
         profile.patience = Duration::from_secs(60);
-        profile.heeds_client_limit = false;
+        profile.client_limit = ClientLimit::Shortens;
         profile.serves_resends = false;
         profile.curve.base = Duration::from_millis(400);
         profile.curve.cap = Duration::from_secs(5);
