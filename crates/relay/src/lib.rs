@@ -1,1 +1,3 @@
 //! The relay.
+
+pub mod clock;
