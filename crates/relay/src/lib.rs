@@ -1,3 +1,4 @@
 //! The relay.
 
 pub mod clock;
+pub mod headers;
