@@ -1,1 +1,5 @@
 //! The relay.
+
+pub mod clock;
+pub mod decode;
+pub mod headers;
