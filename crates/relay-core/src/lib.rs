@@ -8,4 +8,5 @@ pub use dice::{Dice, SeededDice};
 pub use fault::Fault;
 pub use moment::Moment;
 pub mod profile;
+pub mod sse;
 pub use profile::{ClientLimit, Curve, Profile};
