@@ -8,5 +8,6 @@ pub use dice::{Dice, SeededDice};
 pub use fault::Fault;
 pub use moment::Moment;
 pub mod profile;
+pub mod retry_after;
 pub mod sse;
 pub use profile::{ClientLimit, Curve, Profile};

@@ -423,8 +423,8 @@ mod tests {
         for (stream, events) in [
             ("data: YHOO\ndata: +2\ndata: 10\n\n", vec![("", "YHOO\n+2\n10")]),
             (
-                ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n",
-                vec![("", "first event"), ("", "second event"), ("", " third event")],
+                ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third\n\n",
+                vec![("", "first event"), ("", "second event"), ("", " third")],
             ),
             ("data\n\ndata\ndata\n\ndata:", vec![("", ""), ("", "\n")]),
             ("data:test\n\ndata: test\n\n", vec![("", "test"), ("", "test")]),
@@ -529,7 +529,9 @@ mod tests {
         }
 
         #[test]
-        fn arbitrary_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..300), size in 1_usize..64) {
+        fn arbitrary_bytes_do_no_harm(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300), size in 1_usize..64,
+        ) {
             let (mut splitter, mut last) = (Splitter::new(16), 0);
             for chunk in bytes.chunks(size) {
                 splitter.push(chunk, |event| {
