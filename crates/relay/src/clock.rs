@@ -4,6 +4,7 @@
 //! timer for longer than a few seconds: it looks at the clock again, and a wait that ended during sleep ends now.
 
 use std::fmt;
+use std::future::Future as _;
 use std::time::{Duration, SystemTime};
 
 use relay_core::{Dice, Moment};
@@ -165,5 +166,49 @@ mod tests {
     fn real_dice_stay_inside_the_unit_interval() {
         let mut dice = RealDice::default();
         assert!((0..1000).all(|_| (0.0..1.0).contains(&dice.share())));
+    }
+}
+
+/// The time limit of something that must show life again and again.
+///
+/// A process that was stopped, or a machine that slept, finds its timers run out before it has read what arrived
+/// meanwhile. So a limit that is noticed late does not hold: it starts anew, once, and what is in the socket is
+/// read first.
+#[derive(Debug)]
+pub struct IdleLimit {
+    span: Duration,
+    timer: std::pin::Pin<Box<tokio::time::Sleep>>,
+}
+
+/// A timer that fires later than this was not watched when it should have.
+const LATE: Duration = Duration::from_millis(100);
+
+impl IdleLimit {
+    /// A limit of `span`, from now.
+    #[must_use]
+    pub fn new(span: Duration) -> Self {
+        Self { span, timer: Box::pin(tokio::time::sleep(span)) }
+    }
+
+    /// Life was seen: the limit counts from now.
+    pub fn restart(&mut self) {
+        let until = tokio::time::Instant::now() + self.span;
+        self.timer.as_mut().reset(until);
+    }
+
+    /// Ready when nothing was seen for the whole span while somebody looked.
+    pub fn poll_passed(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<()> {
+        loop {
+            std::task::ready!(self.timer.as_mut().poll(cx));
+            if tokio::time::Instant::now().duration_since(self.timer.deadline()) < LATE {
+                return std::task::Poll::Ready(());
+            }
+            self.restart();
+        }
+    }
+
+    /// Waits for the same.
+    pub async fn passed(&mut self) {
+        std::future::poll_fn(|cx| self.poll_passed(cx)).await;
     }
 }
