@@ -9,10 +9,12 @@
 //!  (client.rs)                          (upstream.rs)  (script.rs)
 //! ```
 
+pub mod busy;
 pub mod client;
 pub mod fixtures;
 pub mod script;
 mod session;
+mod tls;
 pub mod upstream;
 mod wire;
 
