@@ -337,7 +337,12 @@ impl Shared {
 
     pub(crate) fn answered(&self, index: usize) {
         let now = self.now();
-        self.seen()[index].answered_at.get_or_insert(now);
+        let mut seen = self.seen();
+        seen[index].answered_at.get_or_insert(now);
+        if self.script.forgets_bodies {
+            seen[index].body = Vec::new();
+        }
+        drop(seen);
         self.wake();
     }
 

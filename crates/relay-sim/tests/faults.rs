@@ -191,6 +191,11 @@ async fn an_early_answer_does_not_wait_for_the_body() -> io::Result<()> {
     client.send_bytes(&post().body_bytes()).await?;
     assert!(up.wait_for(SOON, |seen| seen[0].body_complete).await);
     assert_eq!(client.ask(&post()).await?.status, 413);
+    let up = Upstream::start(Reply::early(Reply::status(413).close())).await?;
+    let mut client = Client::connect(up.addr()).await?;
+    client.send_head(&post()).await?;
+    assert_eq!(client.read().await.ending, Ending::Complete);
+    assert_eq!(client.wait_for_close(SOON).await, Ending::CompleteByClose);
     Ok(())
 }
 
@@ -243,8 +248,7 @@ async fn a_slow_reader_holds_the_upstream_back() -> io::Result<()> {
     let mut client = Client::connect_narrow(up.addr(), 64 << 10).await?;
     client.send(&post()).await?;
     assert!(client.read_head().await);
-    tokio::time::sleep(SHORT).await;
-    assert_eq!(up.requests()[0].answered_at, None);
+    assert!(!up.wait_for(SHORT, |seen| seen[0].answered_at.is_some()).await);
     let answer = client.read().await;
     assert_eq!((answer.body.len(), answer.ending), (32 << 20, Ending::Complete));
     Ok(())
@@ -299,5 +303,30 @@ async fn paths_and_dialects_come_from_the_fixtures() -> io::Result<()> {
     assert_eq!(message.events().last().map(|(name, _)| name.as_str()), Some("message_stop"));
     let chat = client.ask(&Request::post("/v1/chat/completions").json("{}")).await?;
     assert_eq!(chat.json()["choices"][0]["message"]["content"], "hello there");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_upgrade_echoes_until_the_client_leaves() -> io::Result<()> {
+    let upgrade = Reply::status(101).header("connection", "upgrade").header("upgrade", "websocket").echo();
+    let up = Upstream::start(upgrade).await?;
+    let mut client = Client::connect(up.addr()).await?;
+    client.send(&Request::get("/v1/responses").header("upgrade", "websocket")).await?;
+    client.send_bytes(b"frame one").await?;
+    assert!(client.read_until(b"frame one").await);
+    client.send_bytes(b"frame two").await?;
+    assert!(client.read_until(b"frame two").await);
+    assert_eq!(client.answer().status, 101);
+    client.leave().await;
+    assert!(up.wait_for(SOON, |seen| seen[0].client_gone_at.is_some()).await);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_long_run_need_not_keep_its_bodies() -> io::Result<()> {
+    let up = Upstream::start(Script::of([Reply::status(200)]).forgetting_bodies()).await?;
+    assert_eq!(ask(&up).await?.status, 200);
+    assert!(up.wait_for(SOON, |seen| seen[0].answered_at.is_some()).await);
+    assert!(up.requests()[0].body.is_empty() && up.requests()[0].body_complete);
     Ok(())
 }
