@@ -1,1 +1,7 @@
 //! The relay.
+
+pub mod cookies;
+pub mod credential;
+pub mod guard;
+pub mod listen;
+pub mod target;
