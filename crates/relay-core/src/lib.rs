@@ -7,6 +7,7 @@ pub mod moment;
 pub use dice::{Dice, SeededDice};
 pub use fault::Fault;
 pub use moment::Moment;
+pub mod json;
 pub mod profile;
 pub mod retry_after;
 pub mod sse;
