@@ -140,17 +140,22 @@ fn hear_retry_after(headers: &HeaderMap, now: Nanos, told: &mut Told) {
 
 /// The words after which a message names its time. Read together with the units, they mean nothing else.
 const MARKERS: [&str; 11] = [
-    "again in",     // OpenAI "Please try again in 20s.", LiteLLM "Try again in 60 seconds."
-    "again after",  // "try again after 30 seconds"
-    "retry in",     // Google "Please retry in 3.2s."
-    "retry after",  // Azure "Please retry after 6 seconds."
-    "retry-after",  // a header quoted by a gateway
-    "retrying in",  //
-    "reset after",  // Code Assist "Your quota will reset after 10h17m5.7s."
-    "resets after", //
-    "reset in",     //
-    "resets in",    // "Your limit resets in 2 hours"
-    "wait",         // "Please wait 12 seconds"
+    // OpenAI "Please try again in 20s.", LiteLLM "Try again in 60 seconds."
+    "again in",
+    "again after",
+    // Google "Please retry in 3.2s."
+    "retry in",
+    "retrying in",
+    // Azure "Please retry after 6 seconds."; a header quoted by a gateway
+    "retry after",
+    "retry-after",
+    // Code Assist "Your quota will reset after 10h17m5.7s."
+    "reset after",
+    "resets after",
+    "reset in",
+    "resets in",
+    // "Please wait 12 seconds"
+    "wait",
 ];
 
 fn hear_message(message: &str, told: &mut Told) {
