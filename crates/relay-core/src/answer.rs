@@ -85,11 +85,18 @@ pub fn say(listener: &Listener<'_>, ending: &Ending) -> Say {
             Told::ByStatus | Told::InBody | Told::InStream => Say::Upstream(Touch::default()),
             Told::ByTransport => Say::Cut,
         },
-        Ending::Refused(why, failure) => own(listener, failure, refusal_code(*why, failure), &refusal(listener, *why, failure)),
+        Ending::Refused(why, failure) => {
+            own(listener, failure, refusal_code(*why, failure), &refusal(listener, *why, failure))
+        }
         Ending::GaveUp(Stop::Draining, _) | Ending::ClientLeft => Say::Cut,
         Ending::GaveUp(stop, None) => {
             let none = Failure::of_transport(Fault::NeverSent, crate::evidence::Evidence::NeverSent);
-            own(listener, &none, stop_code(*stop), "steady-relay: this call may not be sent: its profile allows no send.\nhint: raise `sends` of the profile")
+            own(
+                listener,
+                &none,
+                stop_code(*stop),
+                "steady-relay: this call may not be sent: its profile allows no send.\nhint: raise `sends` of the profile",
+            )
         }
         Ending::GaveUp(stop, Some(failure)) => gave_up(listener, *stop, failure),
     }
@@ -147,7 +154,8 @@ fn speaks_codex(listener: &Listener<'_>) -> bool {
 }
 
 fn codex_capacity(failure: &Failure) -> Say {
-    let words = failure.message.as_deref().unwrap_or("Selected model is at capacity. Please try a different model.");
+    let words =
+        failure.message.as_deref().unwrap_or("Selected model is at capacity. Please try a different model.");
     Say::Own(Own {
         status: 200,
         content_type: "text/event-stream",

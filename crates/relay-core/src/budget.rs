@@ -128,7 +128,10 @@ mod tests {
     fn zero_is_zero() {
         let none = Profile { sends: Some(0), ..Profile::interactive() };
         assert_eq!(sends_left(&mut Budget::new(&none, Spent::default())), 0);
-        assert_eq!(sends_left(&mut Budget::new(&none, Spent { sends: 3, gave_up: true, ..Spent::default() })), 0);
+        assert_eq!(
+            sends_left(&mut Budget::new(&none, Spent { sends: 3, gave_up: true, ..Spent::default() })),
+            0
+        );
     }
 
     #[test]
@@ -139,7 +142,9 @@ mod tests {
 
     #[test]
     fn a_re_send_after_the_end_gets_one_send_and_none_under_strict() {
-        for before in [Spent { sends: 8, ..Spent::default() }, Spent { sends: 4, gave_up: true, ..Spent::default() }] {
+        for before in
+            [Spent { sends: 8, ..Spent::default() }, Spent { sends: 4, gave_up: true, ..Spent::default() }]
+        {
             assert_eq!(sends_left(&mut Budget::new(&Profile::interactive(), before)), 1);
             assert_eq!(sends_left(&mut Budget::new(&Profile::strict(), before)), 0);
         }
@@ -153,7 +158,10 @@ mod tests {
     #[test]
     fn failures_and_grants_are_counted_to_their_limit() {
         let mut budget = Budget::new(&Profile::interactive(), Spent::default());
-        assert_eq!([budget.take_failure(), budget.take_failure(), budget.take_failure()], [true, true, false]);
+        assert_eq!(
+            [budget.take_failure(), budget.take_failure(), budget.take_failure()],
+            [true, true, false]
+        );
         assert_eq!([budget.take_grant(), budget.take_grant()], [true, false]);
         let mut strict = Budget::new(&Profile::strict(), Spent::default());
         assert!(!strict.take_failure() && !strict.take_grant());

@@ -217,7 +217,9 @@ impl Call {
         match right(evidence, &self.nature, &failure) {
             Right::Free => {}
             Right::Failed if self.budget.take_failure() => {}
-            Right::Grant if !self.budget.grants_any() => return Err(Ending::Refused(Why::MayHaveRun, failure)),
+            Right::Grant if !self.budget.grants_any() => {
+                return Err(Ending::Refused(Why::MayHaveRun, failure));
+            }
             Right::Grant if self.budget.take_grant() => {}
             Right::Failed | Right::Grant => return Err(Ending::Returned(failure)),
             Right::Never if evidence == Evidence::NoAnswer => {

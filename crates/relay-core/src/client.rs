@@ -59,6 +59,8 @@ pub struct Client {
     pub says_resend: bool,
     /// The turn, for Codex.
     pub turn: Option<Turn>,
+    /// Codex from before 0.171 ends a turn on an in-stream `slow_down`, which later ones retry.
+    pub slow_down_is_fatal: bool,
 }
 
 /// Longest wait for an answer's head that was measured with default settings.
@@ -85,10 +87,37 @@ impl Client {
         };
         Self {
             kind,
-            unattended: kind == Kind::Codex && (originator == "codex_exec" || starts_with(agent, "codex_exec/")),
+            unattended: kind == Kind::Codex
+                && (originator == "codex_exec" || starts_with(agent, "codex_exec/")),
             limit: limit(kind, headers),
             says_resend: text("x-stainless-retry-count").trim().parse::<u32>().is_ok_and(|count| count > 0),
             turn: turn(headers),
+            slow_down_is_fatal: kind == Kind::Codex && minor_version(agent).is_none_or(|minor| minor < 171),
+        }
+    }
+
+    /// A client of which nothing but its kind is known.
+    #[must_use]
+    pub const fn unknown(kind: Kind) -> Self {
+        Self {
+            kind,
+            unattended: false,
+            limit: None,
+            says_resend: false,
+            turn: None,
+            slow_down_is_fatal: false,
+        }
+    }
+
+    /// The codes of failures in a stream that end a turn of this client at once, although waiting would heal them.
+    #[must_use]
+    pub const fn fatal_in_stream(&self) -> &'static [&'static str] {
+        const FATAL: &[&str] =
+            &["server_is_overloaded", "policy_capacity_unavailable", "flex_unavailable", "slow_down"];
+        match self.kind {
+            Kind::Codex if self.slow_down_is_fatal => FATAL,
+            Kind::Codex => FATAL.split_at(FATAL.len() - 1).0,
+            Kind::ClaudeCode | Kind::Stainless | Kind::Other => &[],
         }
     }
 
@@ -102,6 +131,14 @@ impl Client {
 
 fn starts_with(text: &str, start: &str) -> bool {
     text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
+}
+
+/// `171` of `codex_exec/0.171.0 (…)`.
+fn minor_version(agent: &str) -> Option<u32> {
+    let (_name, version) = agent.split_once('/')?;
+    let mut parts = version.split(['.', ' ', '-']);
+    let (major, minor) = (parts.next()?, parts.next()?);
+    if major.parse::<u32>().ok()? > 0 { Some(u32::MAX) } else { minor.parse().ok() }
 }
 
 fn limit(kind: Kind, headers: &HeaderMap) -> Option<Duration> {
@@ -154,15 +191,19 @@ mod tests {
     fn codex_exec_is_unattended_and_waits_for_ever() {
         let exec = client(&[("originator", "codex_exec"), ("user-agent", "codex_exec/0.171.0 (Debian)")]);
         assert_eq!((exec.kind, exec.unattended, exec.limit), (Kind::Codex, true, None));
-        let tui = client(&[("originator", "codex-tui")]);
+        assert!(!exec.fatal_in_stream().contains(&"slow_down"));
+        let tui = client(&[("originator", "codex-tui"), ("user-agent", "codex-tui/0.144.6 (Debian)")]);
         assert_eq!((tui.kind, tui.unattended), (Kind::Codex, false));
+        assert!(tui.fatal_in_stream().contains(&"slow_down"));
     }
 
     #[test]
     fn claude_code_bears_357_seconds_unless_it_states_less() {
-        let plain = client(&[("user-agent", "claude-cli/2.1.332 (external, cli)"), ("x-stainless-timeout", "600")]);
+        let plain =
+            client(&[("user-agent", "claude-cli/2.1.332 (external, cli)"), ("x-stainless-timeout", "600")]);
         assert_eq!((plain.kind, plain.limit), (Kind::ClaudeCode, Some(Duration::from_secs(357))));
-        let short = client(&[("user-agent", "claude-cli/2.1.332 (external, cli)"), ("x-stainless-timeout", "20")]);
+        let short =
+            client(&[("user-agent", "claude-cli/2.1.332 (external, cli)"), ("x-stainless-timeout", "20")]);
         assert_eq!(short.limit, Some(Duration::from_secs(20)));
     }
 

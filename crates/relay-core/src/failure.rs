@@ -69,7 +69,11 @@ impl Failure {
 /// letters, digits and `_ - . : /`.
 #[must_use]
 pub fn label(text: &str) -> Box<str> {
-    text.chars().filter(|c| c.is_ascii_alphanumeric() || "_-.:/".contains(*c)).take(64).collect::<String>().into()
+    text.chars()
+        .filter(|c| c.is_ascii_alphanumeric() || "_-.:/".contains(*c))
+        .take(64)
+        .collect::<String>()
+        .into()
 }
 
 #[cfg(test)]

@@ -71,6 +71,12 @@ impl Ledger {
         self.records.is_empty()
     }
 
+    /// Whether a failed call with this body and credential is remembered.
+    #[must_use]
+    pub fn knows(&self, identity: &Identity) -> bool {
+        self.records.contains_key(&(identity.credential, identity.body))
+    }
+
     /// What the call that this one re-sends has spent. A record has one heir: it is taken out.
     /// `others_open`: another call with the same body and credential is under way.
     pub fn inherit(&mut self, identity: &Identity, others_open: bool, now: Moment) -> Spent {
@@ -191,7 +197,10 @@ mod tests {
     #[test]
     fn after_ten_minutes_or_a_success_nothing_is_left() {
         let mut late = remembered(turn("a"));
-        assert_eq!(late.inherit(&identity(turn("a"), false), false, NOW + Duration::from_secs(601)), Spent::default());
+        assert_eq!(
+            late.inherit(&identity(turn("a"), false), false, NOW + Duration::from_secs(601)),
+            Spent::default()
+        );
         let mut served = remembered(turn("a"));
         served.forget(&identity(turn("a"), false));
         assert_eq!(served.inherit(&identity(turn("a"), false), false, NOW), Spent::default());
@@ -214,7 +223,10 @@ mod tests {
         let mut ledger = Ledger::default();
         let (one, other) = (turn("a").unwrap(), turn("b").unwrap());
         let soon = NOW + Duration::from_secs(3);
-        assert_eq!([ledger.cut(&one, soon, NOW), ledger.cut(&one, soon, NOW), ledger.cut(&other, soon, NOW)], [1, 2, 1]);
+        assert_eq!(
+            [ledger.cut(&one, soon, NOW), ledger.cut(&one, soon, NOW), ledger.cut(&other, soon, NOW)],
+            [1, 2, 1]
+        );
         assert_eq!(ledger.resumes_at(&one, NOW), Some(soon));
         assert_eq!(ledger.resumes_at(&one, soon), None);
         ledger.completed(&one);

@@ -124,7 +124,9 @@ impl Preamble {
     pub fn at_head(&mut self) -> Verdict {
         match self.shape {
             Shape::Opaque => self.pass(),
-            Shape::Error(_) if self.head.bodiless => Verdict::Fault(Box::new(self.judged(Told::ByStatus, None))),
+            Shape::Error(_) if self.head.bodiless => {
+                Verdict::Fault(Box::new(self.judged(Told::ByStatus, None)))
+            }
             Shape::Page => {
                 // A login page, a captive portal, an edge: not an answer of the model service.
                 let mut failure = Failure::of_transport(Fault::ServerFailed, Evidence::Failed);
@@ -201,7 +203,9 @@ impl Preamble {
         let limit = self.asked.hold.bytes;
         match &mut self.shape {
             Shape::Error(body) => {
-                body.extend_from_slice(&decoded[..decoded.len().min(ERROR_BODY - body.len().min(ERROR_BODY))]);
+                body.extend_from_slice(
+                    &decoded[..decoded.len().min(ERROR_BODY - body.len().min(ERROR_BODY))],
+                );
                 if body.len() >= ERROR_BODY || self.held > limit {
                     let body = std::mem::take(body);
                     return Verdict::Fault(Box::new(self.judge_error(&body)));
@@ -313,16 +317,14 @@ impl Preamble {
     }
 
     fn broken(&self, fault: Fault) -> Verdict {
-        let mut failure = Failure::of_transport(
-            fault,
-            if self.passing { Evidence::Committed } else { Evidence::MaybeRan },
-        );
+        let mut failure =
+            Failure::of_transport(fault, if self.passing { Evidence::Committed } else { Evidence::MaybeRan });
         failure.status = Some(self.head.status.as_u16());
         Verdict::Fault(Box::new(failure))
     }
 
     fn judge_error(&self, body: &[u8]) -> Failure {
-        let fields = json::error_fields(body);
+        let fields = json::refusal_fields(body);
         self.judged(Told::ByStatus, fields.as_ref())
     }
 

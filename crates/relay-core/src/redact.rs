@@ -4,10 +4,12 @@
 use std::borrow::Cow;
 
 /// Starts of well-known secrets; what follows them up to a break is hidden.
-const STARTS: &[&str] = &["sk-", "sk_", "pk-", "rk-", "eyJ", "AIza", "ghp_", "gho_", "github_pat_", "xai-", "gsk_", "hf_"];
+const STARTS: &[&str] =
+    &["sk-", "sk_", "pk-", "rk-", "eyJ", "AIza", "ghp_", "gho_", "github_pat_", "xai-", "gsk_", "hf_"];
 
 /// Words after which the next word is a secret.
-const LABELS: &[&str] = &["bearer", "basic", "api_key", "api-key", "apikey", "x-api-key", "token", "password", "secret", "key"];
+const LABELS: &[&str] =
+    &["bearer", "basic", "api_key", "api-key", "apikey", "x-api-key", "token", "password", "secret", "key"];
 
 /// Folders under which a user's name stands.
 const HOMES: &[&str] = &["/home/", "/Users/", "\\Users\\", "/users/"];
@@ -39,7 +41,26 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 }
 
 const fn is_break(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | '=' | ':' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '?' | '&')
+    c.is_whitespace()
+        || matches!(
+            c,
+            '"' | '\''
+                | '`'
+                | ','
+                | ';'
+                | '='
+                | ':'
+                | '('
+                | ')'
+                | '['
+                | ']'
+                | '{'
+                | '}'
+                | '<'
+                | '>'
+                | '?'
+                | '&'
+        )
 }
 
 fn is_secret(word: &str) -> bool {

@@ -158,7 +158,12 @@ mod tests {
         let profile = Profile::interactive();
         let mut dice = SeededDice::new(3);
         for _ in 0..2000 {
-            let useless = after(&refused(Fault::Throttled, Advice::Useless), &mut Steps::default(), &profile, &mut dice);
+            let useless = after(
+                &refused(Fault::Throttled, Advice::Useless),
+                &mut Steps::default(),
+                &profile,
+                &mut dice,
+            );
             assert!(useless >= Duration::from_millis(1500));
             let told = Advice::Wait(Duration::from_millis(7300));
             let wait = after(&refused(Fault::Throttled, told), &mut Steps::default(), &profile, &mut dice);
@@ -171,7 +176,8 @@ mod tests {
 
     #[test]
     fn a_curve_never_overflows() {
-        let curve = Curve { base: Duration::MAX, factor: 10.0, cap: Duration::from_secs(60), jitter: Duration::ZERO };
+        let curve =
+            Curve { base: Duration::MAX, factor: 10.0, cap: Duration::from_secs(60), jitter: Duration::ZERO };
         assert_eq!(raised(&curve, u32::MAX), Duration::from_secs(60));
     }
 }

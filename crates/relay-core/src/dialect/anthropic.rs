@@ -29,7 +29,13 @@ const RULES: &[Rule] = &[
         CLAUDE_CODE,
     ),
     // A subscription's window is used up: hours to days.
-    Rule::header("anthropic-ratelimit-unified-status", "rejected", Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
+    Rule::header(
+        "anthropic-ratelimit-unified-status",
+        "rejected",
+        Fault::QuotaSpent,
+        Says::Final,
+        CLAUDE_CODE,
+    ),
     Rule::code("enforced_spend_limit_reached", Statuses::Any, Fault::QuotaSpent, Says::Final, API),
     Rule::code("contract_spend_limit_reached", Statuses::Any, Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
     Rule::code("service_spend_limit_reached", Statuses::Any, Fault::QuotaSpent, Says::Final, CLAUDE_CODE),

@@ -64,9 +64,11 @@ pub(super) fn openai_error(fault: Fault, code: &str, message: &str) -> serde_jso
         Fault::Throttled => "rate_limit_error",
         Fault::QuotaSpent => "insufficient_quota",
         Fault::AtCapacity | Fault::Overloaded => "service_unavailable_error",
-        Fault::Authentication | Fault::BadRequest | Fault::TooLong | Fault::ContentRefused | Fault::Challenge => {
-            "invalid_request_error"
-        }
+        Fault::Authentication
+        | Fault::BadRequest
+        | Fault::TooLong
+        | Fault::ContentRefused
+        | Fault::Challenge => "invalid_request_error",
         Fault::ServerFailed
         | Fault::BrokenStream
         | Fault::EmptyAnswer

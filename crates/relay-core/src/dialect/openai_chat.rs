@@ -86,7 +86,8 @@ impl Dialect for OpenAiChat {
             return Heard::Fault;
         }
         let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) else { return Heard::Output };
-        let failed = chunk.error.is_some_and(|error| !matches!(error.get(), "null" | "false" | "{}" | "\"\""));
+        let failed =
+            chunk.error.is_some_and(|error| !matches!(error.get(), "null" | "false" | "{}" | "\"\""));
         let choices = chunk.choices.unwrap_or_default();
         if failed && choices.iter().all(Choice::is_silent) {
             Heard::Fault

@@ -70,17 +70,35 @@ pub struct Rule {
 
 impl Rule {
     /// A row about a code.
-    pub(crate) const fn code(code: &'static str, on: Statuses, fault: Fault, says: Says, source: &'static str) -> Self {
+    pub(crate) const fn code(
+        code: &'static str,
+        on: Statuses,
+        fault: Fault,
+        says: Says,
+        source: &'static str,
+    ) -> Self {
         Self { sign: Sign::Code(Cow::Borrowed(code)), on, fault, says, source: Cow::Borrowed(source) }
     }
 
     /// A row about words, in lower case.
-    pub(crate) const fn phrase(words: &'static str, on: Statuses, fault: Fault, says: Says, source: &'static str) -> Self {
+    pub(crate) const fn phrase(
+        words: &'static str,
+        on: Statuses,
+        fault: Fault,
+        says: Says,
+        source: &'static str,
+    ) -> Self {
         Self { sign: Sign::Phrase(Cow::Borrowed(words)), on, fault, says, source: Cow::Borrowed(source) }
     }
 
     /// A row about a header of a 429.
-    pub(crate) const fn header(name: &'static str, value: &'static str, fault: Fault, says: Says, source: &'static str) -> Self {
+    pub(crate) const fn header(
+        name: &'static str,
+        value: &'static str,
+        fault: Fault,
+        says: Says,
+        source: &'static str,
+    ) -> Self {
         Self {
             sign: Sign::Header(Cow::Borrowed(name), Cow::Borrowed(value)),
             on: Statuses::Only(429),
@@ -102,7 +120,7 @@ pub(crate) struct Signs<'a> {
     pub(crate) fields: Option<&'a ErrorFields>,
 }
 
-/// The first row that holds: headers and codes in the order code, type, status name; words last, and only where
+/// The first row that holds: headers and codes in the order code, reason, type, status name; words last, and only where
 /// there is nothing structured. The dialect's own rows come before the shared ones at each step.
 pub(crate) fn first<'r>(tables: &[&'r [Rule]], signs: &Signs<'_>) -> Option<&'r Rule> {
     let rows = || tables.iter().flat_map(|table| table.iter()).filter(|row| row.on.hold(signs.status));
@@ -114,8 +132,8 @@ pub(crate) fn first<'r>(tables: &[&'r [Rule]], signs: &Signs<'_>) -> Option<&'r 
             .any(|found| found.to_str().is_ok_and(|found| found.trim().eq_ignore_ascii_case(value))),
         Sign::Code(_) | Sign::Phrase(_) => false,
     });
-    let codes = signs.fields.map_or([None; 3], |fields| {
-        [fields.code.as_deref(), fields.kind.as_deref(), fields.status.as_deref()]
+    let codes = signs.fields.map_or([None; 4], |fields| {
+        [fields.code.as_deref(), fields.reason.as_deref(), fields.kind.as_deref(), fields.status.as_deref()]
     });
     let by_code = || {
         codes.iter().flatten().find_map(|code| {

@@ -5,7 +5,10 @@ use super::rule::{Rule, Statuses};
 use crate::evidence::Says;
 use crate::fault::Fault;
 
-use Fault::{AtCapacity, Authentication, BadRequest, ContentRefused, Overloaded, QuotaSpent, ServerFailed, Throttled, TooLong};
+use Fault::{
+    AtCapacity, Authentication, BadRequest, ContentRefused, Overloaded, QuotaSpent, ServerFailed, Throttled,
+    TooLong,
+};
 use Says::{Failed, Final, Refused};
 use Statuses::{Any, AnyBut401, MayHeal, RequestsFault};
 
@@ -91,7 +94,7 @@ pub(crate) const RULES: &[Rule] = &[
 #[must_use]
 pub(crate) const fn by_status(status: u16) -> Option<(Fault, Says)> {
     Some(match status {
-        0..400 => return None,
+        0..=399 => return None,
         401 | 403 => (Authentication, Final),
         402 => (QuotaSpent, Final),
         413 => (TooLong, Final),
@@ -99,7 +102,7 @@ pub(crate) const fn by_status(status: u16) -> Option<(Fault, Says)> {
         // Too Early (RFC 8470): refused because it might be a replay.
         425 => (ServerFailed, Refused),
         408 => (ServerFailed, Says::MaybeRan),
-        400..500 => (BadRequest, Final),
+        400..=499 => (BadRequest, Final),
         503 => (AtCapacity, Says::RefusedIfPrompt),
         529 => (Overloaded, Refused),
         // Cloudflare: the origin is down, could not be reached, did not shake hands. Nothing ran.
@@ -127,7 +130,9 @@ mod tests {
         for status in [408, 504, 524] {
             assert_eq!(by_status(status).unwrap().1, Says::MaybeRan, "{status}");
         }
-        for status in [400, 401, 402, 403, 404, 405, 409, 410, 413, 422, 426, 428, 431, 451, 501, 505, 507, 511] {
+        for status in
+            [400, 401, 402, 403, 404, 405, 409, 410, 413, 422, 426, 428, 431, 451, 501, 505, 507, 511]
+        {
             assert_eq!(by_status(status).unwrap().1, Final, "{status}");
         }
         assert_eq!(by_status(503).unwrap().1, Says::RefusedIfPrompt);
@@ -139,7 +144,10 @@ mod tests {
     #[test]
     fn every_row_is_the_only_one_for_its_sign() {
         for (index, row) in RULES.iter().enumerate() {
-            assert!(!RULES[..index].iter().any(|earlier| earlier.sign == row.sign && earlier.on == row.on), "{row:?}");
+            assert!(
+                !RULES[..index].iter().any(|earlier| earlier.sign == row.sign && earlier.on == row.on),
+                "{row:?}"
+            );
         }
     }
 }
