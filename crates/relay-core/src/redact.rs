@@ -7,9 +7,12 @@ use std::borrow::Cow;
 const STARTS: &[&str] =
     &["sk-", "sk_", "pk-", "rk-", "eyJ", "AIza", "ghp_", "gho_", "github_pat_", "xai-", "gsk_", "hf_"];
 
-/// Words after which the next word is a secret.
+/// Schemes of `Authorization`: the next word is a secret.
+const SCHEMES: &[&str] = &["bearer", "basic"];
+
+/// Words that are a secret's name, where a value is assigned to them.
 const LABELS: &[&str] =
-    &["bearer", "basic", "api_key", "api-key", "apikey", "x-api-key", "token", "password", "secret", "key"];
+    &["api_key", "api-key", "apikey", "x-api-key", "token", "access_token", "password", "secret", "key"];
 
 /// Folders under which a user's name stands.
 const HOMES: &[&str] = &["/home/", "/Users/", "\\Users\\", "/users/"];
@@ -32,7 +35,9 @@ pub fn redact(text: &str) -> Cow<'_, str> {
             push_without_home(&mut out, word);
         }
         if !word.is_empty() {
-            hide_next = LABELS.iter().any(|label| word.eq_ignore_ascii_case(label));
+            let scheme = SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme));
+            let assigned = gap.contains(['=', ':']);
+            hide_next = scheme || (assigned && LABELS.iter().any(|label| word.eq_ignore_ascii_case(label)));
         }
         out.push_str(gap);
         rest = tail;
