@@ -1,1 +1,4 @@
 //! The relay.
+
+pub mod cli;
+pub mod settings;
