@@ -22,12 +22,14 @@
 //! # Where to go
 //! [`call`] is the life of one call; it asks [`decide`] (the table), [`wait`] and [`budget`]. [`preamble`] listens
 //! to an answer with the help of [`dialect`], which turns answers into [`failure`]s. [`answer`] says what a client
-//! is told, [`client`] who it is, [`ledger`] what its earlier calls spent.
+//! is told, [`client`] who it is, [`ledger`] what its earlier calls spent. [`config`] holds every setting.
 
 pub mod answer;
+pub mod base_url;
 pub mod budget;
 pub mod call;
 pub mod client;
+pub mod config;
 pub mod decide;
 pub mod dialect;
 pub mod dice;
@@ -37,17 +39,24 @@ pub mod failure;
 pub mod fault;
 pub mod json;
 pub mod ledger;
+pub mod listen;
 pub mod moment;
+pub mod overrides;
 pub mod preamble;
 pub mod profile;
 pub mod redact;
 pub mod retry_after;
 pub mod sse;
+pub mod units;
 pub mod wait;
 
+pub use base_url::{BaseUrl, Scheme};
+pub use config::Config;
 pub use dice::{Dice, SeededDice};
 pub use event::Event;
 pub use evidence::Evidence;
 pub use fault::Fault;
+pub use listen::Listen;
 pub use moment::Moment;
+pub use overrides::ProfileOverrides;
 pub use profile::{ClientLimit, Curve, Profile};
