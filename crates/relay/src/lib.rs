@@ -4,4 +4,5 @@ pub mod cookies;
 pub mod credential;
 pub mod guard;
 pub mod listen;
+pub mod run;
 pub mod target;
