@@ -29,6 +29,9 @@ const AFTER_IDLE: Duration = Duration::from_secs(57);
 const OTHER_CLOUDS: [&str; 3] =
     ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
 
+/// What the name of a variable with a secret has in it.
+const SECRET_WORDS: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "HEADER", "CREDENTIAL"];
+
 const MANAGED_FILE: &str = if cfg!(target_os = "macos") {
     "/Library/Application Support/ClaudeCode/managed-settings.json"
 } else if cfg!(windows) {
@@ -77,6 +80,7 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
         plan.notices.push(forwards_to(&upstream, &origin));
         plan.upstream = Some(upstream);
         if kind == Kind::Settings {
+            given.keeps_secrets()?;
             plan.args = given.with_settings(std::mem::take(&mut plan.args), relay);
         }
     }
@@ -163,6 +167,8 @@ fn layers(given: &Given, around: Surroundings<'_>, notices: &mut Vec<String>) ->
 struct Given {
     /// The settings of the last `--settings`.
     settings: Option<Map<String, Value>>,
+    /// Whether they come from a file.
+    from_file: bool,
     /// Where it stands among the arguments, its value included.
     at: Option<std::ops::Range<usize>>,
     /// The files that `--setting-sources` leaves, where it is given.
@@ -201,6 +207,7 @@ impl Given {
             let file = around.folder.join(value);
             let inline = value.trim_start().starts_with('{');
             let text = if inline { Some(value.to_owned()) } else { around.text(&file).ok().flatten() };
+            given.from_file = !inline;
             given.settings = text.and_then(|text| serde_json::from_str(&text).ok());
             if given.settings.is_none() {
                 // Claude Code stops over it, and says why.
@@ -208,6 +215,25 @@ impl Given {
             }
         }
         Ok(given)
+    }
+
+    /// Refuses where merging would carry a secret from a file into the arguments, which every user of the
+    /// machine can read.
+    fn keeps_secrets(&self) -> Result<(), RunError> {
+        let names =
+            self.settings.as_ref().filter(|_| self.from_file).and_then(|all| all.get("env")?.as_object());
+        let secret =
+            |name: &&String| SECRET_WORDS.iter().any(|word| name.to_ascii_uppercase().contains(word));
+        let Some(name) = names.and_then(|names| names.keys().find(secret)) else { return Ok(()) };
+        Err(RunError::Immovable {
+            client: "claude",
+            why: format!(
+                "the file of --settings holds {name}, which would become visible in the list of processes"
+            ),
+            hint: format!(
+                "set {name} in the environment instead, or take {BASE_URL} out of the settings files"
+            ),
+        })
     }
 
     /// The arguments with our base URL in `--settings`, the user's own ones kept beside it.
@@ -345,6 +371,18 @@ mod tests {
         assert_eq!(upstream(&plan).as_deref(), Some("https://flag"));
         let behind = claude(&Machine::new(), &["--", "--settings", &base("https://no")]);
         assert_eq!(upstream(&behind), None);
+    }
+
+    #[test]
+    fn a_secret_in_a_file_stays_out_of_the_arguments() {
+        let own = r#"{"env":{"ANTHROPIC_AUTH_TOKEN":"hush"}}"#;
+        let user = Machine::new().file(USER, &base("https://user")).file("/work/own.json", own);
+        let error = user.plan(&["claude", "--settings", "own.json"]).unwrap_err();
+        assert!(error.to_string().contains("ANTHROPIC_AUTH_TOKEN") && !error.to_string().contains("hush"));
+        // Where nothing has to be merged the file stays a file; what is inline already is visible anyway.
+        let alone = Machine::new().file("/work/own.json", own);
+        assert_eq!(args(&claude(&alone, &["--settings", "own.json"])), ["--settings", "own.json"]);
+        assert!(user.plan(&["claude", "--settings", own]).is_ok());
     }
 
     #[test]
