@@ -70,13 +70,13 @@ impl App {
     }
 
     pub(crate) fn add_cookies(&self, upstream: &Upstream, account: AccountKey, headers: &mut HeaderMap) {
-        if Cookies::applies(upstream.https, &upstream.host) {
+        if Cookies::applies(upstream.is_https(), upstream.url.host()) {
             self.cookies().add(account, headers, self.clock.wall());
         }
     }
 
     pub(crate) fn take_cookies(&self, upstream: &Upstream, account: AccountKey, headers: &HeaderMap) {
-        if Cookies::applies(upstream.https, &upstream.host) {
+        if Cookies::applies(upstream.is_https(), upstream.url.host()) {
             self.cookies().take(account, headers, self.clock.wall());
         }
     }

@@ -241,6 +241,14 @@ pub fn plan(headers: &HeaderMap) -> Option<ManagedPlan> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountKey(u64);
 
+impl AccountKey {
+    /// The key as a number.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
 impl fmt::Debug for AccountKey {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "account-{:016x}", self.0)

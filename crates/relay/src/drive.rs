@@ -20,7 +20,7 @@ use crate::headers::{forwardable_answer, keep_case};
 use crate::open::OpenCall;
 use crate::reply::{Abort, ReplyBody};
 use crate::target::Target;
-use crate::upstream::{Ask, Cause, Origin, Proof, SendFailure};
+use crate::upstream::{Ask, Cause, Proof, SendFailure};
 
 /// What is sent, as often as it is sent.
 pub(crate) struct Order {
@@ -123,7 +123,7 @@ impl Drive {
         *request.uri_mut() = http::Uri::from(order.target.path_and_query.clone());
         *request.headers_mut() = order.headers.clone();
         keep_case(&order.extensions, request.extensions_mut());
-        let host = HeaderValue::from_str(&upstream.authority()).map_err(|_invalid| {
+        let host = HeaderValue::from_str(&upstream.url.authority()).map_err(|_invalid| {
             Box::new(Failure::of_transport(Fault::NeverSent, Evidence::NeverSent).saying("its host name cannot stand in a header"))
         })?;
         request.headers_mut().insert(http::header::HOST, host);
@@ -133,7 +133,7 @@ impl Drive {
         self.open.app().add_cookies(upstream, order.account, request.headers_mut());
         let pure = matches!(order.method, Method::GET | Method::HEAD);
         Ok(Ask {
-            origin: Origin { https: upstream.https, host: upstream.host.clone(), port: upstream.port },
+            origin: upstream.origin(),
             request,
             fresh,
             may_reuse_stale: pure,
@@ -226,7 +226,7 @@ impl Drive {
             dialect: self.asked.dialect,
             generation: self.asked.generation,
             streams: self.asked.streams,
-            upstream: &self.order.target.upstream.host,
+            upstream: self.order.target.upstream.url.host(),
             tried,
         };
         let outcome = ending.outcome();

@@ -21,9 +21,13 @@ use std::sync::Arc;
 
 use http::header::{HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
-use http::{Method, StatusCode, Uri};
+use http::{Method, StatusCode};
+use relay_core::config::{self, Config, UpstreamChoice};
+use relay_core::units::Invalid;
+use relay_core::{BaseUrl, Scheme};
 
 use crate::credential::{Issuer, Verdict};
+use crate::upstream::Origin;
 
 /// Paths that belong to a version of the API, and that clients send without it if their base URL has none.
 const VERSIONED: [&str; 9] = [
@@ -36,13 +40,6 @@ const VERSIONED: [&str; 9] = [
     "/messages/count_tokens",
     "/models",
     "/moderations",
-];
-
-/// The upstreams that are known without settings.
-const BUILT_IN: [(&str, &str); 3] = [
-    ("openai", "https://api.openai.com/v1"),
-    ("chatgpt", "https://chatgpt.com/backend-api/codex"),
-    ("anthropic", "https://api.anthropic.com"),
 ];
 
 /// What happens to a leading `/v1` of the client's path.
@@ -61,14 +58,8 @@ pub enum V1 {
 pub struct Upstream {
     /// The entry's name in settings, logs and lanes.
     pub name: String,
-    /// Whether TLS is spoken.
-    pub https: bool,
-    /// The host as it stands in the URL; an IPv6 address has its brackets.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-    /// The URL's path without a slash at its end; empty for none.
-    pub path: String,
+    /// Where it is.
+    pub url: BaseUrl,
     /// Headers that are added to every request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Whether recognised credentials may go there without TLS.
@@ -77,121 +68,75 @@ pub struct Upstream {
     pub v1: V1,
 }
 
-/// Why a URL cannot be an upstream.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UrlError {
-    /// It is no URL.
-    #[error("not a URL; it should look like https://api.example/v1")]
-    Malformed,
-    /// Neither http nor https.
-    #[error("only http:// and https:// can be forwarded to")]
-    Scheme,
-    /// It holds a user name or password, or a query or fragment, which cannot be appended to.
-    #[error("a user name, a query or a fragment cannot be part of an upstream's URL")]
-    Extra,
-}
-
 impl Upstream {
+    /// The entry `name` of the settings.
+    #[must_use]
+    pub fn of(name: &str, entry: &config::Upstream) -> Self {
+        Self {
+            name: name.to_owned(),
+            url: entry.url.clone(),
+            headers: entry.headers.clone(),
+            allow_plaintext: entry.allow_plaintext,
+            v1: if entry.strips_v1() { V1::Strip } else { V1::Add },
+        }
+    }
+
     /// An entry for `url`, with `/v1` treated as such URLs need it, nothing added and plaintext not allowed.
     ///
     /// # Errors
-    /// [`UrlError`] where `url` cannot be an upstream.
-    pub fn parse(name: &str, url: &str) -> Result<Self, UrlError> {
-        let url = url.trim();
-        if url.contains(['?', '#', '@']) {
-            return Err(UrlError::Extra);
-        }
-        let Ok(uri) = url.parse::<Uri>() else { return Err(UrlError::Malformed) };
-        let https = match uri.scheme_str() {
-            Some("https") => true,
-            Some("http") => false,
-            Some(_) => return Err(UrlError::Scheme),
-            None => return Err(UrlError::Malformed),
-        };
-        let Some(host) = uri.host().filter(|host| !host.is_empty()) else { return Err(UrlError::Malformed) };
-        let port = match uri.port() {
-            Some(port) if port.as_u16() == 0 => return Err(UrlError::Malformed),
-            Some(port) => port.as_u16(),
-            // `http://host:` and a number too large both leave no port behind.
-            None if uri.authority().is_some_and(|all| all.as_str().len() > host.len()) => {
-                return Err(UrlError::Malformed);
-            }
-            None => usual_port(https),
-        };
-        let path = uri.path().trim_end_matches('/').to_owned();
-        let v1 = if path.ends_with("/backend-api/codex") { V1::Strip } else { V1::Add };
-        let host = host.to_ascii_lowercase();
-        Ok(Self {
-            name: name.to_owned(),
-            https,
-            host,
-            port,
-            path,
-            headers: Vec::new(),
-            allow_plaintext: false,
-            v1,
-        })
+    /// Where `url` cannot be an upstream.
+    pub fn parse(name: &str, url: &str) -> Result<Self, Invalid> {
+        Ok(Self::of(name, &config::Upstream::at(url.parse()?)))
     }
 
-    /// What goes into `Host`: the port only where it is not the usual one.
+    /// Whether TLS is spoken.
     #[must_use]
-    pub fn authority(&self) -> String {
-        if self.port == usual_port(self.https) {
-            return self.host.clone();
-        }
-        format!("{}:{}", self.host, self.port)
+    pub fn is_https(&self) -> bool {
+        self.url.scheme() == Scheme::Https
+    }
+
+    /// Where connections go.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        Origin { https: self.is_https(), host: self.url.host().to_owned(), port: self.url.port() }
     }
 
     /// Scheme, host and port, as one reads them.
     #[must_use]
-    pub fn origin(&self) -> String {
-        format!("{}://{}", if self.https { "https" } else { "http" }, self.authority())
+    pub fn shown(&self) -> String {
+        format!("{}://{}", self.url.scheme().name(), self.url.authority())
     }
 
     /// Whether this upstream is the relay itself, as far as can be told without looking names up.
     #[must_use]
     pub fn is_at(&self, listening: &[SocketAddr]) -> bool {
         listening.iter().any(|at| {
-            let same_address = self.ip().is_some_and(|ip| ip == at.ip() || ip.is_unspecified());
-            at.port() == self.port && (same_address || self.is_loopback() && reaches_from_loopback(at.ip()))
+            let same_address = self.url.ip().is_some_and(|ip| ip == at.ip() || ip.is_unspecified());
+            at.port() == self.url.port()
+                && (same_address || self.url.is_loopback() && reaches_from_loopback(at.ip()))
         })
-    }
-
-    /// Whether the host is this machine by name or address.
-    #[must_use]
-    pub fn is_loopback(&self) -> bool {
-        self.host == "localhost" || self.ip().is_some_and(|ip| ip.is_loopback())
-    }
-
-    fn ip(&self) -> Option<IpAddr> {
-        let bare = self.host.trim_start_matches('[').trim_end_matches(']');
-        bare.parse().ok().map(|ip: IpAddr| ip.to_canonical())
     }
 
     /// The path of a request there: this upstream's, then the client's.
     fn join(&self, client: &str) -> String {
         let (path, query) = client.split_at(client.find('?').unwrap_or(client.len()));
         let (first, rest) = first_segment(path);
-        let last = self.path.rsplit('/').next().unwrap_or_default();
+        let last = self.url.path().rsplit('/').next().unwrap_or_default();
         let brought_twice = is_version(last) && is_version(first) && (first == "v1" || first == last);
         let (version, path) = match self.v1 {
             V1::Strip if first == "v1" => ("", rest),
             V1::Add | V1::Keep if brought_twice => ("", rest),
-            V1::Add if VERSIONED.contains(&path) && !self.path.split('/').any(is_version) => ("/v1", path),
+            V1::Add if VERSIONED.contains(&path) && !self.url.path().split('/').any(is_version) => ("/v1", path),
             V1::Add | V1::Strip | V1::Keep => ("", path),
         };
-        let slash = if self.path.is_empty() && version.is_empty() && path.is_empty() { "/" } else { "" };
-        [&self.path, version, path, slash, query].concat()
+        let slash = if self.url.path().is_empty() && version.is_empty() && path.is_empty() { "/" } else { "" };
+        [self.url.path(), version, path, slash, query].concat()
     }
 }
 
 /// Whether a listener on `ip` is reached through a loopback name.
 fn reaches_from_loopback(ip: IpAddr) -> bool {
     ip.is_loopback() || ip.is_unspecified()
-}
-
-const fn usual_port(https: bool) -> u16 {
-    if https { 443 } else { 80 }
 }
 
 /// The first segment of a path, and all behind it.
@@ -290,14 +235,21 @@ pub struct Upstreams {
 }
 
 impl Upstreams {
-    /// The upstreams that are known without settings.
+    /// The upstreams that the settings know.
     #[must_use]
-    pub fn built_in() -> Self {
+    pub fn of(config: &Config) -> Self {
         let mut upstreams = Self::default();
-        for (name, url) in BUILT_IN {
-            let entry = Upstream::parse(name, url);
-            debug_assert!(entry.is_ok(), "the built-in URLs are URLs");
-            entry.into_iter().for_each(|entry| upstreams.set(entry));
+        for (name, entry) in &config.upstreams {
+            upstreams.set(Upstream::of(name, entry));
+        }
+        if let Some(choice) = &config.upstream
+            && let Some(entry) = config::Upstream::chosen(choice, &config.upstreams)
+        {
+            let name = match choice {
+                UpstreamChoice::Named(name) => name.as_str(),
+                UpstreamChoice::Url(_) => entry.url.host(),
+            };
+            upstreams.send_everything_to(Upstream::of(name, entry));
         }
         upstreams
     }
@@ -329,9 +281,9 @@ impl Upstreams {
             Some(upstream) => upstream,
             None => self.by_issuer(issuer(ask)?)?,
         };
-        let in_the_clear = !upstream.https && !upstream.is_loopback() && !upstream.allow_plaintext;
+        let in_the_clear = !upstream.is_https() && !upstream.url.is_loopback() && !upstream.allow_plaintext;
         if in_the_clear && ask.verdict.holds_recognised() {
-            return Err(Refusal::Plaintext { name: upstream.name.clone(), origin: upstream.origin() });
+            return Err(Refusal::Plaintext { name: upstream.name.clone(), origin: upstream.shown() });
         }
         let Ok(path_and_query) = PathAndQuery::try_from(upstream.join(ask.path_and_query)) else {
             return Err(Refusal::NoPath);
@@ -437,31 +389,6 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_read() {
-        let upstream = Upstream::parse("x", "HTTPS://API.Example/V1/x//").unwrap();
-        assert_eq!((upstream.host.as_str(), upstream.path.as_str()), ("api.example", "/V1/x"));
-        assert_eq!((upstream.port, upstream.authority().as_str()), (443, "api.example"));
-        let upstream = Upstream::parse("x", "http://[::1]:4000").unwrap();
-        assert!(upstream.is_loopback());
-        assert_eq!((upstream.origin().as_str(), upstream.path.as_str()), ("http://[::1]:4000", ""));
-        let rows = [
-            ("", UrlError::Malformed),
-            ("api.example", UrlError::Malformed),
-            ("https://", UrlError::Malformed),
-            ("https://h:99999/", UrlError::Malformed),
-            ("https://h:0/", UrlError::Malformed),
-            ("https://h:/", UrlError::Malformed),
-            ("ftp://h", UrlError::Scheme),
-            ("https://me:pass@h/", UrlError::Extra),
-            ("https://h/v1?a=b", UrlError::Extra),
-            ("https://h/v1#x", UrlError::Extra),
-        ];
-        for (url, error) in rows {
-            assert_eq!(Upstream::parse("x", url), Err(error), "{url}");
-        }
-    }
-
-    #[test]
     fn the_relay_itself_is_told() {
         let both = ["127.0.0.1:8787".parse().unwrap(), "[::1]:8787".parse().unwrap()];
         let wild = ["0.0.0.0:8787".parse().unwrap()];
@@ -488,7 +415,7 @@ mod tests {
 
     #[test]
     fn without_settings_the_credential_decides() {
-        let upstreams = Upstreams::built_in();
+        let upstreams = Upstreams::of(&Config::default());
         let rows = [
             (Issuer::OpenAiKey, "/v1/responses", "https://api.openai.com", "/v1/responses"),
             (Issuer::OpenAiKey, "/responses", "https://api.openai.com", "/v1/responses"),
@@ -522,7 +449,7 @@ mod tests {
             (Method::GET, "/v1/messagesX", &Verdict::None),
         ];
         for (method, path, verdict) in rows {
-            let refusal = Upstreams::built_in().target(ask(&method, path, verdict)).unwrap_err();
+            let refusal = Upstreams::of(&Config::default()).target(ask(&method, path, verdict)).unwrap_err();
             assert!(refusal.status().is_client_error());
             for way in ["--upstream URL", "UPSTREAM_URL", "[upstream."] {
                 assert!(refusal.to_string().contains(way), "{refusal}");
@@ -535,14 +462,14 @@ mod tests {
         for (method, path) in
             [(Method::CONNECT, "/"), (Method::OPTIONS, "*"), (Method::GET, "evil.example:443")]
         {
-            assert_eq!(Upstreams::built_in().target(ask(&method, path, &one)), Err(Refusal::NoPath));
+            assert_eq!(Upstreams::of(&Config::default()).target(ask(&method, path, &one)), Err(Refusal::NoPath));
         }
     }
 
     #[test]
     fn claudes_greeting_needs_no_credential() {
         for (method, path) in [(Method::HEAD, "/api/hello"), (Method::GET, "/v1/messages/batches?limit=1")] {
-            let target = Upstreams::built_in().target(ask(&method, path, &Verdict::None)).unwrap();
+            let target = Upstreams::of(&Config::default()).target(ask(&method, path, &Verdict::None)).unwrap();
             assert_eq!(target.upstream.name, "anthropic");
             assert_eq!(target.path_and_query, path);
         }
@@ -550,7 +477,7 @@ mod tests {
 
     #[test]
     fn with_one_upstream_everything_goes_there() {
-        let mut upstreams = Upstreams::built_in();
+        let mut upstreams = Upstreams::of(&Config::default());
         upstreams.send_everything_to(Upstream::parse("own", "http://127.0.0.1:4000").unwrap());
         let unknown = Verdict::Unknown { header: http::header::AUTHORIZATION, beside: None };
         for verdict in [Verdict::None, unknown, Verdict::One(Issuer::Anthropic)] {

@@ -13,7 +13,7 @@ use crate::body::SendBody;
 use crate::headers::{forwardable, forwardable_answer, keep_case};
 use crate::reply::ReplyBody;
 use crate::target::Target;
-use crate::upstream::{Ask, Origin};
+use crate::upstream::Ask;
 
 /// Whether a request asks to change the protocol.
 pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
@@ -49,21 +49,21 @@ pub(crate) async fn open(app: Arc<App>, target: Target, mut request: Request<Inc
     *ask.headers_mut() = forwardable(&parts.headers);
     keep_case(&parts.extensions, ask.extensions_mut());
     let headers = ask.headers_mut();
-    if let Ok(host) = HeaderValue::from_str(&upstream.authority()) {
+    if let Ok(host) = HeaderValue::from_str(&upstream.url.authority()) {
         headers.insert(header::HOST, host);
     }
     for (name, value) in &upstream.headers {
         headers.insert(name, value.clone());
     }
     change_protocol(headers, wanted);
-    let origin = Origin { https: upstream.https, host: upstream.host.clone(), port: upstream.port };
+    let origin = upstream.origin();
     let sent = app.upstreams.send(Ask { origin, request: ask, fresh: true, may_reuse_stale: false }).await;
     let mut answer = match sent {
         Ok(answer) => answer,
         Err(failed) => {
             return text(
                 StatusCode::BAD_GATEWAY,
-                &format!("steady-relay: cannot open a tunnel to {}: {}\n", upstream.host, failed.detail),
+                &format!("steady-relay: cannot open a tunnel to {}: {}\n", upstream.url.host(), failed.detail),
             );
         }
     };

@@ -18,7 +18,8 @@ use std::time::Duration;
 
 pub use child::{Ended, supervise};
 
-use crate::target::{Upstream, UrlError, V1, is_version};
+use crate::target::{Upstream, V1, is_version};
+use relay_core::units::Invalid;
 
 /// The relay that the client is to use: on loopback, at this port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,12 +123,12 @@ pub enum RunError {
     /// The client's own settings name an address that cannot be forwarded to.
     ///
     /// The address is not repeated: it may hold a password.
-    #[error("{origin} cannot be forwarded to: {why}")]
+    #[error("{origin} names an address that cannot be forwarded to: it {why}")]
     Url {
         /// Where that is said.
         origin: String,
         /// What is wrong with it.
-        why: UrlError,
+        why: Invalid,
     },
     /// A setting stands in the way that no session can override.
     #[error("{client} cannot be moved to the relay: {why}\nhint: {hint}")]
@@ -251,18 +252,18 @@ fn own_upstream(url: &str, origin: &str, relay: RelayAddr) -> Result<Upstream, R
     }
     upstream.v1 = V1::Keep;
     // The client itself would send its credential there like this.
-    upstream.allow_plaintext = !upstream.https;
+    upstream.allow_plaintext = !upstream.is_https();
     Ok(upstream)
 }
 
 /// The base URL that leads a client to the same paths through the relay: with the upstream's version, if any.
 fn base_for(upstream: &Upstream, relay: RelayAddr) -> String {
-    let last = upstream.path.rsplit('/').next().unwrap_or_default();
+    let last = upstream.url.path().rsplit('/').next().unwrap_or_default();
     if is_version(last) { format!("{}/{last}", relay.base()) } else { relay.base() }
 }
 
 fn forwards_to(upstream: &Upstream, origin: &str) -> String {
-    format!("requests go on to {}{}, as {origin} says", upstream.origin(), upstream.path)
+    format!("requests go on to {}{}, as {origin} says", upstream.shown(), upstream.url.path())
 }
 
 /// What a session came to.
