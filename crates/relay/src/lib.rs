@@ -3,3 +3,4 @@
 pub mod clock;
 pub mod decode;
 pub mod headers;
+pub mod tls;
