@@ -4,3 +4,4 @@ pub mod clock;
 pub mod decode;
 pub mod headers;
 pub mod tls;
+pub mod upstream;
