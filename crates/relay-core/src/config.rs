@@ -3,6 +3,7 @@
 //! of a profile (that is `profile`). Every default is here, with its reason.
 
 use crate::base_url::BaseUrl;
+use crate::client::Kind;
 use crate::listen::Listen;
 use crate::overrides::ProfileOverrides;
 use crate::profile::Profile;

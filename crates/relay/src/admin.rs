@@ -15,7 +15,8 @@ pub(crate) fn is_ours(path: &str) -> bool {
 /// Answers a request for one of our own endpoints.
 pub(crate) fn answer(app: &Arc<App>, method: &Method, path: &str) -> Response<ReplyBody> {
     if !matches!(*method, Method::GET | Method::HEAD) {
-        let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "steady-relay: this address can only be read\n");
+        let mut response =
+            text(StatusCode::METHOD_NOT_ALLOWED, "steady-relay: this address can only be read\n");
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
         return response;
     }

@@ -96,8 +96,10 @@ impl Answer {
         let piece = std::task::ready!(Pin::new(body).poll_frame(cx));
         Poll::Ready(match piece {
             Some(Ok(frame)) => {
-                let verdict = frame.data_ref().map(|data| hear(&mut self.copy, &mut self.preamble, data, now));
-                let verdict = verdict.unwrap_or(if self.preamble.is_passing() { Verdict::Pass } else { Verdict::Hold });
+                let verdict =
+                    frame.data_ref().map(|data| hear(&mut self.copy, &mut self.preamble, data, now));
+                let verdict =
+                    verdict.unwrap_or(if self.preamble.is_passing() { Verdict::Pass } else { Verdict::Hold });
                 (Some(frame), verdict)
             }
             Some(Err(error)) => {

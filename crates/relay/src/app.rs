@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use crate::body::{Room, SendBody};
 use crate::clock::Clock;
-use crate::cookies::Cookies;
+use crate::cookies::{self, Cookies};
 use crate::credential::AccountKey;
 use crate::guard::Guard;
 use crate::observe::status::Status;
@@ -70,13 +70,13 @@ impl App {
     }
 
     pub(crate) fn add_cookies(&self, upstream: &Upstream, account: AccountKey, headers: &mut HeaderMap) {
-        if Cookies::applies(upstream.is_https(), upstream.url.host()) {
+        if cookies::applies(upstream.is_https(), upstream.url.host()) {
             self.cookies().add(account, headers, self.clock.wall());
         }
     }
 
     pub(crate) fn take_cookies(&self, upstream: &Upstream, account: AccountKey, headers: &HeaderMap) {
-        if Cookies::applies(upstream.is_https(), upstream.url.host()) {
+        if cookies::applies(upstream.is_https(), upstream.url.host()) {
             self.cookies().take(account, headers, self.clock.wall());
         }
     }
@@ -99,7 +99,9 @@ impl App {
             open.iter().filter_map(Weak::upgrade).collect()
         };
         others.iter().any(|other| {
-            !Arc::ptr_eq(other, body) && other.credential() == body.credential() && other.hash() == body.hash()
+            !Arc::ptr_eq(other, body)
+                && other.credential() == body.credential()
+                && other.hash() == body.hash()
         })
     }
 
@@ -145,7 +147,8 @@ impl Relay {
             idle: config.timeouts.pool_idle,
             ..PoolLimits::default()
         };
-        let addresses: Vec<SocketAddr> = sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
+        let addresses: Vec<SocketAddr> =
+            sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
         let guard = Guard {
             listening: addresses,
             names: Vec::new(),

@@ -71,7 +71,11 @@ pub enum Taken {
 /// Where the client's upload breaks off or is malformed.
 pub async fn take(mut body: Incoming, each: usize, room: &Arc<Room>) -> Result<Taken, hyper::Error> {
     let announced = body.size_hint().lower();
-    let mut place = match usize::try_from(announced).ok().filter(|bytes| *bytes <= each).and_then(|bytes| room.take(bytes)) {
+    let mut place = match usize::try_from(announced)
+        .ok()
+        .filter(|bytes| *bytes <= each)
+        .and_then(|bytes| room.take(bytes))
+    {
         Some(place) => place,
         None => return Ok(Taken::Passing(Passing { first: Bytes::new(), rest: body })),
     };
@@ -119,9 +123,14 @@ impl Body for SendBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         match self.get_mut() {
-            Self::Kept(bytes) => Poll::Ready(bytes.take().filter(|bytes| !bytes.is_empty()).map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Kept(bytes) => Poll::Ready(
+                bytes.take().filter(|bytes| !bytes.is_empty()).map(|bytes| Ok(Frame::data(bytes))),
+            ),
             Self::Passing(Passing { first, rest }) => {
                 if first.is_empty() {
                     Pin::new(rest).poll_frame(cx)

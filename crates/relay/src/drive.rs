@@ -56,7 +56,8 @@ impl Drive {
     pub(crate) async fn run(mut self) -> Result<Response<ReplyBody>, Abort> {
         let mut told: Option<Answer> = None;
         loop {
-            let step = self.open.call().next(self.open.app().clock.now());
+            let now = self.open.now();
+            let step = self.open.call().next(now);
             self.open.emit_pending();
             match step {
                 Step::Wait(until) => {
@@ -124,7 +125,10 @@ impl Drive {
         *request.headers_mut() = order.headers.clone();
         keep_case(&order.extensions, request.extensions_mut());
         let host = HeaderValue::from_str(&upstream.url.authority()).map_err(|_invalid| {
-            Box::new(Failure::of_transport(Fault::NeverSent, Evidence::NeverSent).saying("its host name cannot stand in a header"))
+            Box::new(
+                Failure::of_transport(Fault::NeverSent, Evidence::NeverSent)
+                    .saying("its host name cannot stand in a header"),
+            )
         })?;
         request.headers_mut().insert(http::header::HOST, host);
         for (name, value) in &upstream.headers {
@@ -132,12 +136,7 @@ impl Drive {
         }
         self.open.app().add_cookies(upstream, order.account, request.headers_mut());
         let pure = matches!(order.method, Method::GET | Method::HEAD);
-        Ok(Ask {
-            origin: upstream.origin(),
-            request,
-            fresh,
-            may_reuse_stale: pure,
-        })
+        Ok(Ask { origin: upstream.origin(), request, fresh, may_reuse_stale: pure })
     }
 
     /// When a send without any sign of an answer ends: as configured; never for Codex, which waits for ever;
@@ -194,7 +193,13 @@ impl Drive {
         self.open.emit_pending();
         app.take_cookies(&self.order.target.upstream, self.order.account, &head.headers);
         let bodiless = self.order.method == Method::HEAD || http_body::Body::is_end_stream(&body);
-        let told = Head { status: head.status, headers: head.headers.clone(), bodiless, sent, arrived: self.open.now() };
+        let told = Head {
+            status: head.status,
+            headers: head.headers.clone(),
+            bodiless,
+            sent,
+            arrived: self.open.now(),
+        };
         let mut answer = Answer::new(head, body, Preamble::new(self.asked, told, app.clock.wall()));
         match answer.listen(&*app.clock, self.open.idle()).await {
             Verdict::Hold => {
@@ -255,7 +260,8 @@ impl Drive {
 /// The head that a client gets of an upstream's answer.
 fn head(answer: &Answer, touch: Touch) -> http::response::Parts {
     let mut head = Response::new(()).into_parts().0;
-    head.status = touch.status.and_then(|status| http::StatusCode::from_u16(status).ok()).unwrap_or(answer.head.status);
+    head.status =
+        touch.status.and_then(|status| http::StatusCode::from_u16(status).ok()).unwrap_or(answer.head.status);
     head.headers = forwardable_answer(&answer.head.headers);
     keep_case(&answer.head.extensions, &mut head.extensions);
     if touch.refuse_retry {

@@ -28,7 +28,12 @@ pub(crate) struct KeptBody {
 }
 
 impl KeptBody {
-    pub(crate) fn new(credential: u64, encoding: Option<Encoding>, limit: usize, bytes: Option<(Bytes, Place)>) -> Arc<Self> {
+    pub(crate) fn new(
+        credential: u64,
+        encoding: Option<Encoding>,
+        limit: usize,
+        bytes: Option<(Bytes, Place)>,
+    ) -> Arc<Self> {
         Arc::new(Self { credential, encoding, limit, bytes: Mutex::new(bytes), hash: OnceLock::new() })
     }
 
@@ -40,10 +45,11 @@ impl KeptBody {
     /// The decoded bytes.
     pub(crate) fn plain(&self) -> Option<Bytes> {
         let bytes = self.bytes()?;
-        match self.encoding? {
-            Encoding::Identity => Some(bytes),
-            encoding => decode_all(encoding, &bytes, self.limit).ok().map(Bytes::from),
+        let encoding = self.encoding?;
+        if encoding == Encoding::Identity {
+            return Some(bytes);
         }
+        decode_all(encoding, &bytes, self.limit).ok().map(Bytes::from)
     }
 
     /// The hash of the canonical form; `None` where the body is no JSON or is gone.

@@ -12,6 +12,7 @@ use relay_core::preamble::Verdict;
 use crate::answer::{Answer, Next};
 use crate::clock::IdleLimit;
 use crate::open::OpenCall;
+use crate::upstream::AnswerBody;
 
 /// Why a connection to a client is aborted; hyper closes it and nothing of this is sent.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,8 @@ pub struct ReplyBody(Kind);
 enum Kind {
     /// Our own words, or nothing.
     Own(Option<Bytes>),
+    /// An answer that no call stands behind.
+    Plain(Box<AnswerBody>),
     /// The upstream's answer.
     Passing(Box<Passing>),
     /// What was held of an answer, then an abort.
@@ -44,6 +47,7 @@ impl std::fmt::Debug for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Own(_) => "Own",
+            Self::Plain(_) => "Plain",
             Self::Passing(_) => "Passing",
             Self::Cutting(_) => "Cutting",
         })
@@ -70,6 +74,11 @@ impl ReplyBody {
         Self(Kind::Own(Some(bytes.into())))
     }
 
+    /// An answer that no call stands behind, as it comes.
+    pub(crate) fn plain(body: AnswerBody) -> Self {
+        Self(Kind::Plain(Box::new(body)))
+    }
+
     /// The upstream's answer; `ending` where the listener has heard its end already.
     pub(crate) fn passing(answer: Answer, call: OpenCall, outcome: Outcome, ending: Option<Verdict>) -> Self {
         let idle = IdleLimit::new(call.idle());
@@ -79,7 +88,15 @@ impl ReplyBody {
             .get(http::header::CONTENT_LENGTH)
             .and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let progress = answer.progress();
-        Self(Kind::Passing(Box::new(Passing { answer, call, idle, progress, outcome, left: announced, ending })))
+        Self(Kind::Passing(Box::new(Passing {
+            answer,
+            call,
+            idle,
+            progress,
+            outcome,
+            left: announced,
+            ending,
+        })))
     }
 
     /// What was held of an answer, then an abort.
@@ -168,19 +185,19 @@ impl Body for ReplyBody {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Abort>>> {
         match &mut self.get_mut().0 {
-            Kind::Own(bytes) => {
-                Poll::Ready(bytes.take().filter(|bytes| !bytes.is_empty()).map(|bytes| Ok(Frame::data(bytes))))
-            }
+            Kind::Own(bytes) => Poll::Ready(
+                bytes.take().filter(|bytes| !bytes.is_empty()).map(|bytes| Ok(Frame::data(bytes))),
+            ),
+            Kind::Plain(body) => Pin::new(body).poll_frame(cx).map_err(|_told| Abort::Broken),
             Kind::Passing(passing) => passing.poll_frame(cx),
-            Kind::Cutting(answer) => {
-                Poll::Ready(Some(answer.next_held().ok_or(Abort::Cut)))
-            }
+            Kind::Cutting(answer) => Poll::Ready(Some(answer.next_held().ok_or(Abort::Cut))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Kind::Own(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
+            Kind::Plain(body) => body.is_end_stream(),
             Kind::Passing(passing) => passing.left == Some(0) && passing.ending.is_none(),
             Kind::Cutting(_) => false,
         }
@@ -189,6 +206,7 @@ impl Body for ReplyBody {
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Kind::Own(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Kind::Plain(body) => body.size_hint(),
             Kind::Passing(passing) => passing.left.map_or_else(SizeHint::new, SizeHint::with_exact),
             Kind::Cutting(_) => SizeHint::new(),
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, Request, Response, StatusCode};
-use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+use relay_core::Fault;
 use relay_core::answer::Own;
 use relay_core::call::{Call, Plan};
 use relay_core::client::{Client, Kind};
@@ -15,7 +15,6 @@ use relay_core::failure::label;
 use relay_core::json::{Peek, peek};
 use relay_core::ledger::Identity;
 use relay_core::preamble::{Asked, Hold};
-use relay_core::Fault;
 
 use crate::app::App;
 use crate::body::{Passing, Taken, drain, take};
@@ -100,8 +99,13 @@ fn refused(request: &Request<Incoming>, refused: Refused) -> Response<ReplyBody>
     in_our_words(Own { status: refused.status.as_u16(), content_type, body, refuse_retry: true })
 }
 
-async fn forward(app: Arc<App>, request: Request<Incoming>, target: Target) -> Result<Response<ReplyBody>, Abort> {
-    let asked_path = path_and_query(request.uri()).unwrap_or("").split('?').next().unwrap_or_default().to_owned();
+async fn forward(
+    app: Arc<App>,
+    request: Request<Incoming>,
+    target: Target,
+) -> Result<Response<ReplyBody>, Abort> {
+    let asked_path =
+        path_and_query(request.uri()).unwrap_or("").split('?').next().unwrap_or_default().to_owned();
     // A WebSocket opens with GET on the path that a POST generates on.
     let posts_here = route(&http::Method::POST, &asked_path).operation == Operation::Generation;
     if tunnel::is_upgrade(request.headers()) {
@@ -153,7 +157,8 @@ impl Arrived {
         let by = app.config.route(&path, client.kind, model);
         let (profile_name, profile) = profile::of(&app.config, by, &client);
         let (before, not_before) = inherited(app, &client, &body, opened);
-        let asked = asked(app, route, &client, nature, peeked.as_ref(), opened);
+        let understood = Understood { route, client: &client, nature, peeked: peeked.as_ref() };
+        let asked = understood.asked(app, opened);
         let labels = Labels {
             client: client.kind.name(),
             dialect: route.dialect.name(),
@@ -210,34 +215,38 @@ fn inherited(
     (spent, not_before)
 }
 
-fn asked(
-    app: &App,
+/// What was understood of a request.
+struct Understood<'a> {
     route: Route,
-    client: &Client,
+    client: &'a Client,
     nature: Nature,
-    peeked: Option<&Peek>,
-    now: relay_core::Moment,
-) -> Asked {
-    let generation = route.operation == Operation::Generation;
-    let settings = app.config.client(client.kind);
-    let resumable = client.kind == Kind::Codex
-        && settings.cut_fatal
-        && generation
-        && route.dialect.name() == "openai_responses"
-        && nature.self_contained
-        && peeked.is_some_and(|body| !body.compaction);
-    let cuts_left =
-        client.turn.as_ref().is_some_and(|turn| app.ledger().cuts(turn, now) < settings.cuts);
-    Asked {
-        dialect: route.dialect,
-        generation,
-        streams: generation && peeked.and_then(|body| body.stream).unwrap_or(false),
-        hold: Hold {
-            bytes: usize::try_from(app.config.hold.bytes).unwrap_or(usize::MAX),
-            // Codex waits for an hour, so there is no reason to commit to an answer that has not begun.
-            time: (client.kind != Kind::Codex).then_some(app.config.hold.time),
-        },
-        withhold: if resumable && cuts_left { client.fatal_in_stream() } else { &[] },
+    peeked: Option<&'a Peek>,
+}
+
+impl Understood<'_> {
+    /// What the listener of its answers has to know.
+    fn asked(&self, app: &App, now: relay_core::Moment) -> Asked {
+        let Self { route, client, nature, peeked } = self;
+        let generation = route.operation == Operation::Generation;
+        let settings = app.config.client(client.kind);
+        let resumable = client.kind == Kind::Codex
+            && settings.cut_fatal
+            && generation
+            && route.dialect.name() == "openai_responses"
+            && nature.self_contained
+            && peeked.is_some_and(|body| !body.compaction);
+        let cuts_left = client.turn.as_ref().is_some_and(|turn| app.ledger().cuts(turn, now) < settings.cuts);
+        Asked {
+            dialect: route.dialect,
+            generation,
+            streams: generation && peeked.and_then(|body| body.stream).unwrap_or(false),
+            hold: Hold {
+                bytes: usize::try_from(app.config.hold.bytes).unwrap_or(usize::MAX),
+                // Codex waits for an hour, so there is no reason to commit to an answer that has not begun.
+                time: (client.kind != Kind::Codex).then_some(app.config.hold.time),
+            },
+            withhold: if resumable && cuts_left { client.fatal_in_stream() } else { &[] },
+        }
     }
 }
 
@@ -248,8 +257,9 @@ fn warn_of_plan(app: &App, headers: &HeaderMap, target: &Target) {
         && app.warn_of_plan_once()
     {
         app.observers.notice(&Notice::Advice(format!(
-            "this ChatGPT account is on a managed plan ({plan}). If its workspace is routed to a region, set the \
-             upstream's url and the header x-openai-account-routing-override in [upstream.chatgpt]"
+            "this ChatGPT account is on a managed plan ({}). If its workspace is routed to a region, set the \
+             upstream's url and the header x-openai-account-routing-override in [upstream.chatgpt]",
+            plan.name()
         )));
     }
 }

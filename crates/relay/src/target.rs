@@ -126,10 +126,13 @@ impl Upstream {
         let (version, path) = match self.v1 {
             V1::Strip if first == "v1" => ("", rest),
             V1::Add | V1::Keep if brought_twice => ("", rest),
-            V1::Add if VERSIONED.contains(&path) && !self.url.path().split('/').any(is_version) => ("/v1", path),
+            V1::Add if VERSIONED.contains(&path) && !self.url.path().split('/').any(is_version) => {
+                ("/v1", path)
+            }
             V1::Add | V1::Strip | V1::Keep => ("", path),
         };
-        let slash = if self.url.path().is_empty() && version.is_empty() && path.is_empty() { "/" } else { "" };
+        let slash =
+            if self.url.path().is_empty() && version.is_empty() && path.is_empty() { "/" } else { "" };
         [self.url.path(), version, path, slash, query].concat()
     }
 }
@@ -429,7 +432,7 @@ mod tests {
         ];
         for (issuer, path, origin, there) in rows {
             let target = upstreams.target(ask(&Method::POST, path, &Verdict::One(issuer))).unwrap();
-            assert_eq!((target.upstream.origin().as_str(), target.path_and_query.as_str()), (origin, there));
+            assert_eq!((target.upstream.shown().as_str(), target.path_and_query.as_str()), (origin, there));
         }
     }
 
@@ -462,14 +465,18 @@ mod tests {
         for (method, path) in
             [(Method::CONNECT, "/"), (Method::OPTIONS, "*"), (Method::GET, "evil.example:443")]
         {
-            assert_eq!(Upstreams::of(&Config::default()).target(ask(&method, path, &one)), Err(Refusal::NoPath));
+            assert_eq!(
+                Upstreams::of(&Config::default()).target(ask(&method, path, &one)),
+                Err(Refusal::NoPath)
+            );
         }
     }
 
     #[test]
     fn claudes_greeting_needs_no_credential() {
         for (method, path) in [(Method::HEAD, "/api/hello"), (Method::GET, "/v1/messages/batches?limit=1")] {
-            let target = Upstreams::of(&Config::default()).target(ask(&method, path, &Verdict::None)).unwrap();
+            let target =
+                Upstreams::of(&Config::default()).target(ask(&method, path, &Verdict::None)).unwrap();
             assert_eq!(target.upstream.name, "anthropic");
             assert_eq!(target.path_and_query, path);
         }
@@ -551,10 +558,10 @@ mod tests {
             let target = upstreams.target(ask(&Method::POST, &path, &Verdict::None)).unwrap();
             prop_assert_eq!(&*target.upstream, &upstream);
             let there = target.path_and_query.as_str();
-            prop_assert!(there.starts_with(&upstream.path) && there.starts_with('/'));
+            prop_assert!(there.starts_with(upstream.url.path()) && there.starts_with('/'));
             prop_assert_eq!(target.path_and_query.query(), path.split_once('?').map(|(_, query)| query));
             // As a whole URL, too, the origin is the upstream's.
-            let whole: Uri = format!("{}{there}", upstream.origin()).parse().unwrap();
+            let whole: http::Uri = format!("{}{there}", upstream.shown()).parse().unwrap();
             prop_assert_eq!(whole.host(), Some("api.example"));
             prop_assert_eq!(whole.port_u16(), Some(444));
         }

@@ -19,7 +19,9 @@ use crate::upstream::Ask;
 pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
     headers.contains_key(header::UPGRADE)
         && headers.get_all(header::CONNECTION).iter().any(|value| {
-            value.to_str().is_ok_and(|value| value.split(',').any(|token| token.trim().eq_ignore_ascii_case("upgrade")))
+            value
+                .to_str()
+                .is_ok_and(|value| value.split(',').any(|token| token.trim().eq_ignore_ascii_case("upgrade")))
         })
 }
 
@@ -38,7 +40,11 @@ pub(crate) fn use_http() -> Response<ReplyBody> {
 }
 
 /// Opens the tunnel, or hands on what the upstream says instead.
-pub(crate) async fn open(app: Arc<App>, target: Target, mut request: Request<Incoming>) -> Response<ReplyBody> {
+pub(crate) async fn open(
+    app: Arc<App>,
+    target: Target,
+    mut request: Request<Incoming>,
+) -> Response<ReplyBody> {
     let wanted = request.headers().get(header::UPGRADE).cloned();
     let client_side = hyper::upgrade::on(&mut request);
     let upstream = Arc::clone(&target.upstream);
@@ -63,7 +69,11 @@ pub(crate) async fn open(app: Arc<App>, target: Target, mut request: Request<Inc
         Err(failed) => {
             return text(
                 StatusCode::BAD_GATEWAY,
-                &format!("steady-relay: cannot open a tunnel to {}: {}\n", upstream.url.host(), failed.detail),
+                &format!(
+                    "steady-relay: cannot open a tunnel to {}: {}\n",
+                    upstream.url.host(),
+                    failed.detail
+                ),
             );
         }
     };

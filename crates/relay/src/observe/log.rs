@@ -21,41 +21,65 @@ impl Observer for Log {
         match event {
             Event::CallOpened { labels, inherited_sends } => {
                 if *inherited_sends > 0 {
-                    tracing::debug!("[resend] the client sends again a call that had {inherited_sends} sends id={call}");
+                    debug(&format!(
+                        "[resend] the client sends again a call that had {inherited_sends} sends id={call}"
+                    ));
                 }
                 open.insert(call, labels.clone());
             }
             Event::WaitStarted { .. } | Event::StreamCut { .. } | Event::FaultSeen { .. } => {
                 if let Some(line) = open.get(&call).and_then(|labels| line(call, labels, event)) {
-                    tracing::info!("{line}");
+                    info(&line);
                 }
             }
             Event::CallClosed(closing) => {
                 let labels = open.remove(&call);
                 if let Some(line) = labels.and_then(|labels| closing_line(call, &labels, closing)) {
-                    tracing::info!("{line}");
+                    info(&line);
                 }
             }
-            Event::SendStarted { .. } | Event::HeadArrived { .. } | Event::GrantTaken { .. } | Event::Committed { .. } => {}
+            Event::SendStarted { .. }
+            | Event::HeadArrived { .. }
+            | Event::GrantTaken { .. }
+            | Event::Committed { .. } => {}
         }
     }
 
     fn notice(&self, notice: &Notice) {
         match notice {
-            Notice::Listening { url } => tracing::info!("Steady Relay listening on {url}"),
-            Notice::Advice(words) => tracing::warn!("{words}"),
-            Notice::Draining { open: 0, .. } => tracing::info!("stopping: no call is open"),
-            Notice::Draining { open, within } => tracing::info!(
+            Notice::Listening { url } => info(&format!(
+                "Steady Relay listening on {url}\n  \
+                 next: point a client's base URL here, or start one with `steady-relay run -- codex`\n  \
+                 look: {url}/__steady/status"
+            )),
+            Notice::Advice(words) => warn(words),
+            Notice::Draining { open: 0, .. } => info("stopping: no call is open"),
+            Notice::Draining { open, within } => info(&format!(
                 "stopping: {open} {} open, waiting for {} at most {:.0} s; once more to stop now",
                 if *open == 1 { "call is" } else { "calls are" },
                 if *open == 1 { "it" } else { "them" },
                 within.as_secs_f64()
-            ),
+            )),
             Notice::Stopping { open: 0 } => {}
-            Notice::Stopping { open } => tracing::warn!("stopped with {open} open calls dropped"),
-            Notice::AcceptFailed(words) => tracing::warn!("cannot accept connections for now: {words}"),
+            Notice::Stopping { open } => warn(&format!("stopped with {open} open calls dropped")),
+            Notice::AcceptFailed(words) => warn(&format!("cannot accept connections for now: {words}")),
         }
     }
+}
+
+#[expect(clippy::disallowed_macros, reason = "this is the file that writes log lines")]
+fn debug(line: &str) {
+    tracing::debug!("{line}");
+}
+
+#[expect(clippy::disallowed_macros, reason = "this is the file that writes log lines")]
+fn info(line: &str) {
+    tracing::info!("{line}");
+}
+
+#[expect(clippy::disallowed_macros, reason = "this is the file that writes log lines")]
+fn warn(line: &str) {
+    tracing::warn!("{line}");
 }
 
 fn line(call: CallId, labels: &Labels, event: &Event) -> Option<String> {

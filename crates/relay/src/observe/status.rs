@@ -19,6 +19,10 @@ pub struct Totals {
     pub sends: u64,
     /// Calls that met a fault and were sent again, or cut and resumed.
     pub retried: u64,
+    /// Calls that met a fault the relay waits for.
+    pub met_fault: u64,
+    /// All sends of these calls.
+    pub retried_sends: u64,
     /// Calls that met a capacity fault.
     pub met_capacity: u64,
     /// Calls that met a fault and were served all the same.
@@ -170,7 +174,10 @@ impl Observer for Status {
         let Board { totals, open } = &mut *board;
         match event {
             Event::CallOpened { labels, .. } => {
-                open.insert(call, Open { labels: labels.clone(), since: at, sends: 0, doing: Doing::Opening });
+                open.insert(
+                    call,
+                    Open { labels: labels.clone(), since: at, sends: 0, doing: Doing::Opening },
+                );
             }
             Event::SendStarted { send } => {
                 totals.sends += 1;
@@ -197,6 +204,10 @@ impl Observer for Status {
                 let met_fault = closing.last_fault.is_some();
                 let again = closing.sends > 1;
                 totals.retried += u64::from(again);
+                if again || closing.outcome == Outcome::GaveUp {
+                    totals.met_fault += 1;
+                    totals.retried_sends += u64::from(closing.sends);
+                }
                 totals.met_capacity += u64::from(closing.capacity_faults > 0);
                 match closing.outcome {
                     Outcome::Served => totals.recovered += u64::from(met_fault && again),

@@ -274,7 +274,7 @@ mod tests {
     }
 
     fn upstream(plan: &Plan) -> Option<String> {
-        plan.upstream.as_ref().map(|upstream| format!("{}{}", upstream.origin(), upstream.path))
+        plan.upstream.as_ref().map(|upstream| upstream.url.to_string())
     }
 
     #[test]

@@ -263,7 +263,7 @@ fn base_for(upstream: &Upstream, relay: RelayAddr) -> String {
 }
 
 fn forwards_to(upstream: &Upstream, origin: &str) -> String {
-    format!("requests go on to {}{}, as {origin} says", upstream.shown(), upstream.url.path())
+    format!("requests go on to {}, as {origin} says", upstream.url)
 }
 
 /// What a session came to.

@@ -6,8 +6,9 @@ use super::file::{Drafts, Entry};
 use super::keys::{ProfileDraft, RouteDraft, UpstreamDraft};
 use super::layers::{Layers, shown};
 use super::reference::unknown_name;
+use relay_core::client::Kind;
 use relay_core::config::{
-    Kind, ClientSettings, Config, ProfileChoice, Route, Upstream, UpstreamChoice, shipped_profiles,
+    ClientSettings, Config, ProfileChoice, Route, Upstream, UpstreamChoice, shipped_profiles,
 };
 use relay_core::listen::is_self;
 use relay_core::units::{Invalid, show_bytes};

@@ -6,7 +6,8 @@ use super::*;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use relay_core::Listen;
-use relay_core::config::{Kind, ProfileChoice, Upstream, UpstreamChoice};
+use relay_core::client::Kind;
+use relay_core::config::{ProfileChoice, Upstream, UpstreamChoice};
 use std::time::Duration;
 
 /// Loads `text` as the file, with these variables and flags.
