@@ -6,12 +6,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
+use relay_core::answer::Own;
 use relay_core::event::Outcome;
 use relay_core::preamble::Verdict;
 
 use crate::answer::{Answer, Next};
 use crate::clock::IdleLimit;
+use crate::headers::{forwardable_answer, keep_case};
 use crate::open::OpenCall;
 use crate::upstream::AnswerBody;
 
@@ -104,7 +107,7 @@ impl ReplyBody {
         let announced = answer
             .head
             .headers
-            .get(http::header::CONTENT_LENGTH)
+            .get(header::CONTENT_LENGTH)
             .and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let progress = answer.progress();
         Self::of(Kind::Passing(Box::new(Passing {
@@ -248,4 +251,41 @@ impl Body for ReplyBody {
             Kind::Cutting(_) => SizeHint::new(),
         }
     }
+}
+
+/// An answer in our own words.
+pub(crate) fn in_our_words(own: Own) -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody::own(own.body));
+    *response.status_mut() = StatusCode::from_u16(own.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(own.content_type));
+    if own.refuse_retry {
+        response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+    }
+    response
+}
+
+/// Plain words of one of our own endpoints.
+pub(crate) fn text(status: StatusCode, words: &str) -> Response<ReplyBody> {
+    typed(status, "text/plain; charset=utf-8", words.as_bytes().to_vec())
+}
+
+/// A body of our own, which nobody may keep or guess the type of.
+pub(crate) fn typed(status: StatusCode, kind: &'static str, body: Vec<u8>) -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody::own(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// Hands on an answer that no call stands behind.
+pub(crate) fn pass_on(answer: Response<AnswerBody>) -> Response<ReplyBody> {
+    let (head, body) = answer.into_parts();
+    let mut response = Response::new(ReplyBody::plain(body));
+    *response.status_mut() = head.status;
+    *response.headers_mut() = forwardable_answer(&head.headers);
+    keep_case(&head.extensions, response.extensions_mut());
+    response
 }
