@@ -17,7 +17,7 @@ use crate::decode::{DecodeLimits, Decoder, Encoding};
 use crate::upstream::{AnswerBody, AnswerBreak, AnswerError};
 
 /// How much plain text is made of an encoded answer; beyond it the answer is passed on unread.
-const DECODE: DecodeLimits = DecodeLimits { per_push: 8 << 20, total: 64 << 20 };
+const DECODE: DecodeLimits = DecodeLimits { per_push: 8 << 20, total: 16 << 20 };
 
 enum Copy {
     /// The wire is plain.
@@ -211,8 +211,9 @@ fn hear(copy: &mut Copy, preamble: &mut Preamble, data: &Bytes, now: Moment) -> 
             if decoded.is_err() {
                 *copy = Copy::Opaque;
                 return match verdict {
-                    Verdict::Hold => preamble.undecodable(),
-                    Verdict::Pass | Verdict::Fault(_) | Verdict::Cut { .. } => verdict,
+                    // Whether it passes already or not: from here on nobody can tell its end.
+                    Verdict::Hold | Verdict::Pass => preamble.undecodable(),
+                    Verdict::Fault(_) | Verdict::Cut { .. } => verdict,
                 };
             }
             verdict

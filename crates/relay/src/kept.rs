@@ -34,19 +34,12 @@ impl KeptBody {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(bytes, _)| bytes.clone())
     }
 
-    /// The decoded bytes.
-    pub(crate) fn plain(&self) -> Option<Bytes> {
-        let bytes = self.bytes()?;
-        let encoding = self.encoding?;
-        if encoding == Encoding::Identity {
-            return Some(bytes);
-        }
-        decode_all(encoding, &bytes, self.limit).ok().map(Bytes::from)
-    }
-
     /// The hash of the canonical form; `None` where the body is no JSON or is gone.
     pub(crate) fn hash(&self) -> Option<u64> {
-        *self.hash.get_or_init(|| json::canonical_hash(&self.plain()?, CHANGEABLE))
+        *self.hash.get_or_init(|| {
+            let plain = plain(&self.bytes()?, self.encoding, self.limit)?;
+            json::canonical_hash(&plain, CHANGEABLE)
+        })
     }
 
     /// Whether the hash is already known, so that asking costs nothing.
@@ -62,4 +55,13 @@ impl KeptBody {
     pub(crate) fn drop_bytes(&self) {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
+}
+
+/// A body's plain text; `None` where it cannot be read, or not within `limit` bytes.
+pub(crate) fn plain(bytes: &Bytes, encoding: Option<Encoding>, limit: usize) -> Option<Bytes> {
+    let encoding = encoding?;
+    if encoding == Encoding::Identity {
+        return Some(bytes.clone());
+    }
+    decode_all(encoding, bytes, limit).ok().map(Bytes::from)
 }

@@ -30,4 +30,5 @@ mod shared;
 pub mod target;
 pub mod tls;
 mod tunnel;
+mod understand;
 pub mod upstream;

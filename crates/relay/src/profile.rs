@@ -79,4 +79,68 @@ mod tests {
         assert_eq!(client_limit(&config, &mut claude), Some(Client::less_margin(limit)));
         assert_eq!(claude.limit, Some(limit));
     }
+
+    /// How long a call of `client` is held against a service that always answers like this.
+    fn held(client: &mut Client, status: u16) -> Duration {
+        use relay_core::call::{Call, Plan, Step};
+        use relay_core::evidence::{Nature, Operation};
+        let config = Config::default();
+        let client_limit = client_limit(&config, client);
+        let (_, profile) = of(&config, None, client);
+        let nature = Nature { operation: Operation::Generation, self_contained: true, kept: true };
+        let mut now = relay_core::Moment::ZERO;
+        let mut dice = relay_core::SeededDice::new(1);
+        let plan = Plan { profile, nature, client_limit, before: Default::default(), not_before: None };
+        let mut call = Call::new(plan, now);
+        let dialect = relay_core::dialect::route(&http::Method::POST, "/v1/messages").dialect;
+        loop {
+            match call.next(now) {
+                Step::Send { .. } => {
+                    let reply = relay_core::dialect::Reply {
+                        told: relay_core::failure::Told::ByStatus,
+                        status,
+                        headers: &http::HeaderMap::new(),
+                        fields: None,
+                        took: Duration::from_millis(200),
+                        wall: std::time::SystemTime::UNIX_EPOCH,
+                    };
+                    now = now + Duration::from_millis(200);
+                    call.failed(relay_core::dialect::judge(dialect, &reply), now, &mut dice);
+                }
+                Step::Wait(until) => now = until,
+                Step::End(_) => return now.since_start(),
+            }
+        }
+    }
+
+    #[test]
+    fn no_client_is_held_for_less_than_it_would_hold_out_alone() {
+        // Measured alone: Codex 0.171.0 gives up after 25 s of a plain 503, Claude Code 2.1.332 after 180 s of it
+        // and 2 s of 529, the SDKs with their two retries after 2 s.
+        let rows: [(Kind, Option<u64>, u16, u64); 7] = [
+            (Kind::Codex, None, 503, 25),
+            (Kind::Codex, None, 529, 25),
+            (Kind::ClaudeCode, Some(357), 503, 180),
+            (Kind::ClaudeCode, Some(357), 529, 2),
+            (Kind::Stainless, Some(600), 503, 2),
+            (Kind::Stainless, Some(300), 429, 2),
+            (Kind::Other, None, 503, 2),
+        ];
+        for (kind, limit, status, alone) in rows {
+            let mut client = Client { limit: limit.map(Duration::from_secs), ..Client::unknown(kind) };
+            let held = held(&mut client, status);
+            assert!(held >= Duration::from_secs(alone), "{kind:?} {status}: {held:?}");
+            if let Some(limit) = limit {
+                assert!(held < Duration::from_secs(limit), "{kind:?} {status}: answered before it hangs up");
+            }
+        }
+    }
+
+    #[test]
+    fn a_failing_service_is_left_to_the_client_after_three_sends() {
+        // Alone, Codex and Claude Code ride out 25 s and 180 s of 500s by sending again: each of those sends is
+        // served, so the relay need not hold them.
+        let held = held(&mut client(Kind::ClaudeCode, false), 500);
+        assert!(held < Duration::from_secs(10), "{held:?}");
+    }
 }

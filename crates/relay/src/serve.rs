@@ -2,33 +2,25 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use relay_core::Fault;
 use relay_core::answer::Own;
-use relay_core::call::{Call, Plan};
 use relay_core::client::{Client, Kind};
-use relay_core::dialect::{Route, route};
-use relay_core::event::{Event, Labels};
-use relay_core::evidence::{Nature, Operation};
-use relay_core::failure::label;
-use relay_core::json::{Peek, peek};
-use relay_core::ledger::Identity;
-use relay_core::preamble::{Asked, Hold};
+use relay_core::dialect::route;
+use relay_core::evidence::Operation;
 
-use crate::body::{Passing, Taken, drain, take};
-use crate::credential::{AccountKey, account_key, judge, plan};
-use crate::decode::Encoding;
-use crate::drive::{DRAIN, Drive, Order};
-use crate::guard::path_and_query;
-use crate::headers::forwardable;
-use crate::kept::KeptBody;
+use crate::body::{drain, take};
+use crate::credential::{judge, plan};
+use crate::drive::DRAIN;
+use crate::guard;
 use crate::observe::Notice;
-use crate::open::OpenCall;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::shared::Shared;
-use crate::target::Target;
-use crate::{admin, profile, tunnel};
+use crate::target::{self, Target};
+use crate::understand::Understood;
+use crate::{admin, tunnel};
 
 /// Serves one request.
 ///
@@ -40,20 +32,19 @@ pub(crate) async fn serve(
 ) -> Result<Response<ReplyBody>, Abort> {
     match checked(&shared, &request) {
         Ok(Checked::Ours(path)) => Ok(admin::answer(&shared, request.method(), &path)),
-        Ok(Checked::Forward(target)) => forward(shared, request, *target).await,
-        Err(refusal) => {
-            let answer = refused(&request, refusal);
-            drain(request.into_body(), DRAIN.0, DRAIN.1).await;
-            Ok(answer)
-        }
+        Ok(Checked::Forward(full)) => forward(shared, request, full).await,
+        Err(refused) => Ok(refuse(request, refused).await),
     }
 }
 
 enum Checked {
+    /// One of our own endpoints.
     Ours(String),
-    Forward(Box<Target>),
+    /// The path and query to forward.
+    Forward(String),
 }
 
+/// Why the relay itself says no.
 struct Refused {
     status: StatusCode,
     fault: Fault,
@@ -61,38 +52,57 @@ struct Refused {
     words: String,
 }
 
-fn checked(shared: &Shared, request: &Request<Incoming>) -> Result<Checked, Refused> {
-    let by_guard = |refusal: crate::guard::Refusal| Refused {
-        status: refusal.status(),
-        fault: Fault::Authentication,
-        code: "refused_by_relay",
-        words: refusal.to_string(),
-    };
-    let headers = request.headers();
-    let full = path_and_query(request.uri()).unwrap_or("");
-    let stripped = shared.guard.token(headers, full).map_err(by_guard)?;
-    let full = stripped.as_deref().unwrap_or(full);
-    let path = full.split('?').next().unwrap_or_default();
-    if admin::is_ours(path) {
-        shared.guard.control(headers).map_err(by_guard)?;
-        return Ok(Checked::Ours(path.to_owned()));
+impl From<guard::Refusal> for Refused {
+    fn from(refusal: guard::Refusal) -> Self {
+        Self {
+            status: refusal.status(),
+            fault: Fault::Authentication,
+            code: "refused_by_relay",
+            words: refusal.to_string(),
+        }
     }
-    shared.guard.forwarding(headers).map_err(by_guard)?;
-    let verdict = judge(headers);
-    let ask = crate::target::Ask { method: request.method(), path_and_query: full, verdict: &verdict };
-    let target = shared.targets.target(ask).map_err(|refusal| Refused {
-        status: refusal.status(),
-        fault: Fault::BadRequest,
-        code: "no_upstream",
-        words: refusal.to_string(),
-    })?;
-    Ok(Checked::Forward(Box::new(target)))
 }
 
-fn refused(request: &Request<Incoming>, refused: Refused) -> Response<ReplyBody> {
+impl From<target::Refusal> for Refused {
+    fn from(refusal: target::Refusal) -> Self {
+        Self {
+            status: refusal.status(),
+            fault: Fault::BadRequest,
+            code: "no_upstream",
+            words: refusal.to_string(),
+        }
+    }
+}
+
+fn checked(shared: &Shared, request: &Request<Incoming>) -> Result<Checked, Refused> {
+    let headers = request.headers();
+    let full = guard::path_and_query(request.uri()).unwrap_or("");
+    let stripped = shared.guard.token(headers, full)?;
+    let full = stripped.unwrap_or_else(|| full.to_owned());
+    let path = path_of(&full);
+    if admin::is_ours(path) {
+        shared.guard.control(headers)?;
+        return Ok(Checked::Ours(path.to_owned()));
+    }
+    shared.guard.forwarding(headers)?;
+    Ok(Checked::Forward(full))
+}
+
+fn path_of(full: &str) -> &str {
+    full.split('?').next().unwrap_or_default()
+}
+
+async fn refuse(request: Request<Incoming>, refused: Refused) -> Response<ReplyBody> {
+    let (parts, body) = request.into_parts();
+    // A client that is still uploading would see a broken pipe instead of the answer.
+    drain(body, DRAIN.0, DRAIN.1).await;
+    in_refusing_words(&parts, refused)
+}
+
+fn in_refusing_words(parts: &Parts, refused: Refused) -> Response<ReplyBody> {
     let words = format!("steady-relay: {}", refused.words);
-    let codex = Client::of(request.headers()).kind == Kind::Codex;
-    let dialect = route(request.method(), request.uri().path()).dialect;
+    let codex = Client::of(&parts.headers).kind == Kind::Codex;
+    let dialect = route(&parts.method, parts.uri.path()).dialect;
     let (content_type, body) = if codex {
         // Codex prints the text of a 400 as it is.
         ("text/plain; charset=utf-8", words)
@@ -105,158 +115,42 @@ fn refused(request: &Request<Incoming>, refused: Refused) -> Response<ReplyBody>
 async fn forward(
     shared: Arc<Shared>,
     request: Request<Incoming>,
-    target: Target,
+    full: String,
 ) -> Result<Response<ReplyBody>, Abort> {
-    let asked_path =
-        path_and_query(request.uri()).unwrap_or("").split('?').next().unwrap_or_default().to_owned();
+    let upgrades = tunnel::is_upgrade(request.headers());
     // A WebSocket opens with GET on the path that a POST generates on.
-    let posts_here = route(&http::Method::POST, &asked_path).operation == Operation::Generation;
-    if tunnel::is_upgrade(request.headers()) {
-        return Ok(if posts_here && tunnel::is_websocket(request.headers()) {
-            tunnel::use_http()
-        } else {
-            tunnel::open(shared, target, request).await
-        });
+    let generates = route(&Method::POST, path_of(&full)).operation == Operation::Generation;
+    if upgrades && generates && tunnel::is_websocket(request.headers()) {
+        return Ok(tunnel::use_http());
     }
-    warn_of_plan(&shared, request.headers(), &target);
-    let opened = shared.clock.now();
+    let verdict = judge(request.headers());
+    let ask = target::Ask { method: &request.method().clone(), path_and_query: &full, verdict: &verdict };
+    // A route may name the upstream by the model, which stands in the body; else this is the last word.
+    let by_headers = shared.targets.target(ask);
+    let may_be_routed = shared.config.routes.iter().any(|route| route.upstream.is_some());
+    let target = match by_headers {
+        Err(refusal) if upgrades || !may_be_routed => return Ok(refuse(request, refusal.into()).await),
+        Ok(target) if upgrades => return Ok(tunnel::open(shared, target, request).await),
+        known => known,
+    };
     let (parts, body) = request.into_parts();
-    let account = account_key(&parts.headers);
     let each = usize::try_from(shared.config.bodies.each).unwrap_or(usize::MAX);
     let taken = match take(body, each, &shared.room).await {
         Ok(taken) => taken,
         // The client's own upload broke off: there is nobody left to answer.
         Err(_broken) => return Err(Abort::Broken),
     };
-    let arrived = Arrived { route: route(&parts.method, &asked_path), path: asked_path, account, parts };
-    Box::pin(arrived.into_call(&shared, target, taken, opened).run()).await
-}
-
-/// A request that has arrived, with its body at hand or on its way.
-struct Arrived {
-    route: Route,
-    path: String,
-    account: AccountKey,
-    parts: http::request::Parts,
-}
-
-impl Arrived {
-    fn into_call(
-        self,
-        shared: &Arc<Shared>,
-        target: Target,
-        taken: Taken,
-        opened: relay_core::Moment,
-    ) -> Drive {
-        let Self { route, path, account, parts } = self;
-        let encoding = Encoding::named(parts.headers.get_all(http::header::CONTENT_ENCODING));
-        let each = usize::try_from(shared.config.bodies.each).unwrap_or(usize::MAX);
-        let (kept, passing): (_, Option<Passing>) = match taken {
-            Taken::Kept(bytes, place) => (Some((bytes, place)), None),
-            Taken::Passing(passing) => (None, Some(passing)),
-        };
-        let nature_kept = kept.is_some();
-        let body = KeptBody::new(account.number(), encoding, each, kept);
-        let posted = parts.method == http::Method::POST;
-        let peeked = if posted { body.plain().and_then(|plain| peek(&plain)) } else { None };
-        let nature = nature(route.operation, nature_kept, peeked.as_ref());
-        let mut client = Client::of(&parts.headers);
-        let client_limit = profile::client_limit(&shared.config, &mut client);
-        let model = peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
-        let by = shared.config.route(&path, client.kind, model);
-        let (profile_name, profile) = profile::of(&shared.config, by, &client);
-        let (before, not_before) = inherited(shared, &client, &body, opened);
-        let understood = Understood { route, client: &client, nature, peeked: peeked.as_ref() };
-        let asked = understood.asked(shared, opened);
-        let labels = Labels {
-            client: client.kind.name(),
-            dialect: route.dialect.name(),
-            operation: route.operation,
-            upstream: target.upstream.name.as_str().into(),
-            model: model.map(label),
-            profile: profile_name.into(),
-        };
-        let call = Call::new(Plan { profile, nature, client_limit, before, not_before }, opened);
-        let turn = client.turn.clone().filter(|_| !asked.withhold.is_empty());
-        let mut open = OpenCall::new(Arc::clone(shared), shared.next_call(), call, client, body);
-        open.may_be_cut(turn);
-        open.emit(&Event::CallOpened { labels, inherited_sends: before.sends });
-        let order = Order {
-            method: parts.method,
-            headers: forwardable(&parts.headers),
-            extensions: parts.extensions,
-            target,
-            account,
-            passing,
-        };
-        Drive { open, order, asked, opened }
-    }
-}
-
-fn nature(operation: Operation, kept: bool, peeked: Option<&Peek>) -> Nature {
-    let self_contained = peeked.is_some_and(|body| {
-        body.input_is_full
-            && !body.previous_response_id
-            && !body.conversation
-            && !body.background
-            && !body.hosted_tools
-            && !body.item_reference
-    });
-    Nature { operation, self_contained, kept }
-}
-
-/// What earlier sends of the same call have spent, and how long the first send of a resumed turn waits.
-fn inherited(
-    shared: &Shared,
-    client: &Client,
-    body: &Arc<KeptBody>,
-    now: relay_core::Moment,
-) -> (relay_core::budget::Spent, Option<relay_core::Moment>) {
-    shared.register(body);
-    let not_before = client.turn.as_ref().and_then(|turn| shared.ledger().resumes_at(turn, now));
-    // Hashing a body costs; where nothing is remembered there is nothing to ask.
-    let nothing = shared.ledger().is_empty();
-    let hash = if nothing { None } else { body.hash() };
-    let Some(hash) = hash else { return (relay_core::budget::Spent::default(), not_before) };
-    let identity = Identity::new(client, body.credential(), hash);
-    let others_open = shared.ledger().knows(&identity) && shared.is_open_elsewhere(body);
-    let spent = shared.ledger().inherit(&identity, others_open, now);
-    (spent, not_before)
-}
-
-/// What was understood of a request.
-struct Understood<'a> {
-    route: Route,
-    client: &'a Client,
-    nature: Nature,
-    peeked: Option<&'a Peek>,
-}
-
-impl Understood<'_> {
-    /// What the listener of its answers has to know.
-    fn asked(&self, shared: &Shared, now: relay_core::Moment) -> Asked {
-        let Self { route, client, nature, peeked } = self;
-        let generation = route.operation == Operation::Generation;
-        let settings = shared.config.client(client.kind);
-        let resumable = client.kind == Kind::Codex
-            && settings.cut_fatal
-            && generation
-            && route.dialect.name() == "openai_responses"
-            && nature.self_contained
-            && peeked.is_some_and(|body| !body.compaction);
-        let cuts_left =
-            client.turn.as_ref().is_some_and(|turn| shared.ledger().cuts(turn, now) < settings.cuts);
-        Asked {
-            dialect: route.dialect,
-            generation,
-            streams: generation && peeked.and_then(|body| body.stream).unwrap_or(false),
-            hold: Hold {
-                bytes: usize::try_from(shared.config.hold.bytes).unwrap_or(usize::MAX),
-                // Codex waits for an hour, so there is no reason to commit to an answer that has not begun.
-                time: (client.kind != Kind::Codex).then_some(shared.config.hold.time),
-            },
-            withhold: if resumable && cuts_left { client.fatal_in_stream() } else { &[] },
+    let understood = Understood::of(&shared, &parts, path_of(&full), &taken);
+    let target = match (understood.upstream(), target) {
+        (Some(name), _) => shared.targets.named(name, ask),
+        (None, known) => known,
+    };
+    match target {
+        Ok(target) => {
+            warn_of_plan(&shared, &parts.headers, &target);
+            Box::pin(understood.into_call(&shared, parts, target, taken).run()).await
         }
+        Err(refusal) => Ok(in_refusing_words(&parts, refusal.into())),
     }
 }
 

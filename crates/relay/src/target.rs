@@ -210,6 +210,9 @@ pub enum Refusal {
     /// The built-in entry is gone from the settings.
     #[error("the request carries {}, and there is no upstream `{}` for it\n{NAME_ONE}", .0.describe(), .0.upstream())]
     NoEntry(Issuer),
+    /// A route names an upstream that is not there.
+    #[error("a [[route]] names the upstream `{0}`, and there is no entry [upstream.{0}]")]
+    NoSuchEntry(String),
     /// A known credential would cross the network in the clear.
     #[error(
         "upstream `{name}` is {origin}: the credential would cross the network unencrypted\nhint: use https, or say allow_plaintext = true in [upstream.{name}]"
@@ -277,26 +280,39 @@ impl Upstreams {
     /// # Errors
     /// [`Refusal`] where it goes nowhere.
     pub fn target(&self, ask: Ask<'_>) -> Result<Target, Refusal> {
-        if *ask.method == Method::CONNECT || !ask.path_and_query.starts_with('/') {
-            return Err(Refusal::NoPath);
-        }
         let upstream = match &self.everything {
             Some(upstream) => upstream,
             None => self.by_issuer(issuer(ask)?)?,
         };
-        let in_the_clear = !upstream.is_https() && !upstream.url.is_loopback() && !upstream.allow_plaintext;
-        if in_the_clear && ask.verdict.holds_recognised() {
-            return Err(Refusal::Plaintext { name: upstream.name.clone(), origin: upstream.shown() });
-        }
-        let Ok(path_and_query) = PathAndQuery::try_from(upstream.join(ask.path_and_query)) else {
-            return Err(Refusal::NoPath);
-        };
-        Ok(Target { upstream: Arc::clone(upstream), path_and_query })
+        to(upstream, ask)
+    }
+
+    /// Where a request goes whose route names an upstream.
+    ///
+    /// # Errors
+    /// [`Refusal`] where it goes nowhere.
+    pub fn named(&self, name: &str, ask: Ask<'_>) -> Result<Target, Refusal> {
+        let upstream = self.entries.get(name).ok_or_else(|| Refusal::NoSuchEntry(name.to_owned()))?;
+        to(upstream, ask)
     }
 
     fn by_issuer(&self, issuer: Issuer) -> Result<&Arc<Upstream>, Refusal> {
         self.entries.get(issuer.upstream()).ok_or(Refusal::NoEntry(issuer))
     }
+}
+
+fn to(upstream: &Arc<Upstream>, ask: Ask<'_>) -> Result<Target, Refusal> {
+    if *ask.method == Method::CONNECT || !ask.path_and_query.starts_with('/') {
+        return Err(Refusal::NoPath);
+    }
+    let in_the_clear = !upstream.is_https() && !upstream.url.is_loopback() && !upstream.allow_plaintext;
+    if in_the_clear && ask.verdict.holds_recognised() {
+        return Err(Refusal::Plaintext { name: upstream.name.clone(), origin: upstream.shown() });
+    }
+    let Ok(path_and_query) = PathAndQuery::try_from(upstream.join(ask.path_and_query)) else {
+        return Err(Refusal::NoPath);
+    };
+    Ok(Target { upstream: Arc::clone(upstream), path_and_query })
 }
 
 /// Whose the request is. Where it carries nothing that could reach a wrong house, a sure path is enough.

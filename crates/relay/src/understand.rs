@@ -1,0 +1,159 @@
+//! What a request is: who asks, what it does, by which settings it goes, and what its call starts from.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use http::request::Parts;
+use relay_core::Moment;
+use relay_core::budget::Spent;
+use relay_core::call::{Call, Plan};
+use relay_core::client::{Client, Kind};
+use relay_core::config;
+use relay_core::dialect::{Route, route};
+use relay_core::event::{Event, Labels};
+use relay_core::evidence::{Nature, Operation};
+use relay_core::failure::label;
+use relay_core::json::{Peek, peek};
+use relay_core::ledger::Identity;
+use relay_core::preamble::{Asked, Hold};
+
+use crate::body::Taken;
+use crate::credential::account_key;
+use crate::decode::Encoding;
+use crate::drive::{Drive, Order};
+use crate::headers::forwardable;
+use crate::kept::{KeptBody, plain};
+use crate::open::OpenCall;
+use crate::profile;
+use crate::shared::Shared;
+use crate::target::Target;
+
+/// What was understood of a request whose body is at hand or on its way.
+pub(crate) struct Understood {
+    route: Route,
+    client: Client,
+    client_limit: Option<Duration>,
+    nature: Nature,
+    peeked: Option<Peek>,
+    /// The route of the settings that fits.
+    by: Option<config::Route>,
+    opened: Moment,
+    encoding: Option<Encoding>,
+}
+
+impl Understood {
+    pub(crate) fn of(shared: &Shared, parts: &Parts, path: &str, taken: &Taken) -> Self {
+        let route = route(&parts.method, path);
+        let encoding = Encoding::named(parts.headers.get_all(http::header::CONTENT_ENCODING));
+        let posted = parts.method == Method::POST;
+        let (kept, peeked) = match taken {
+            Taken::Kept(bytes, _) if posted => {
+                (true, plain(bytes, encoding, decode_limit(shared)).and_then(|plain| peek(&plain)))
+            }
+            Taken::Kept(..) => (true, None),
+            Taken::Passing(_) => (false, None),
+        };
+        let mut client = Client::of(&parts.headers);
+        let client_limit = profile::client_limit(&shared.config, &mut client);
+        let model = peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
+        let by = shared.config.route(path, client.kind, model).cloned();
+        let nature = nature(route.operation, kept, peeked.as_ref());
+        Self { route, client, client_limit, nature, peeked, by, encoding, opened: shared.clock.now() }
+    }
+
+    /// The upstream that the route names.
+    pub(crate) fn upstream(&self) -> Option<&str> {
+        self.by.as_ref().and_then(|by| by.upstream.as_deref())
+    }
+
+    /// The call.
+    pub(crate) fn into_call(self, shared: &Arc<Shared>, parts: Parts, target: Target, taken: Taken) -> Drive {
+        let opened = self.opened;
+        let account = account_key(&parts.headers);
+        let (kept, passing) = match taken {
+            Taken::Kept(bytes, place) => (Some((bytes, place)), None),
+            Taken::Passing(passing) => (None, Some(passing)),
+        };
+        let body = KeptBody::new(account.number(), self.encoding, decode_limit(shared), kept);
+        let (profile_name, profile) = profile::of(&shared.config, self.by.as_ref(), &self.client);
+        let (before, not_before) = inherited(shared, &self.client, &body, opened);
+        let asked = self.asked(shared, opened);
+        let labels = Labels {
+            client: self.client.kind.name(),
+            dialect: self.route.dialect.name(),
+            operation: self.route.operation,
+            upstream: target.upstream.name.as_str().into(),
+            model: self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref()).map(label),
+            profile: profile_name.into(),
+        };
+        let plan = Plan { profile, nature: self.nature, client_limit: self.client_limit, before, not_before };
+        let turn = self.client.turn.clone().filter(|_| !asked.withhold.is_empty());
+        let mut open =
+            OpenCall::new(Arc::clone(shared), shared.next_call(), Call::new(plan, opened), self.client, body);
+        open.may_be_cut(turn);
+        open.emit(&Event::CallOpened { labels, inherited_sends: before.sends });
+        let headers = forwardable(&parts.headers);
+        let order =
+            Order { method: parts.method, headers, extensions: parts.extensions, target, account, passing };
+        Drive { open, order, asked, opened }
+    }
+
+    /// What the listener of its answers has to know.
+    fn asked(&self, shared: &Shared, now: Moment) -> Asked {
+        let client = &self.client;
+        let generation = self.route.operation == Operation::Generation;
+        let settings = shared.config.client(client.kind);
+        let peeked = self.peeked.as_ref();
+        let resumable = client.kind == Kind::Codex
+            && settings.cut_fatal
+            && generation
+            && self.route.dialect.name() == "openai_responses"
+            && self.nature.self_contained
+            && peeked.is_some_and(|body| !body.compaction);
+        let cuts_left =
+            client.turn.as_ref().is_some_and(|turn| shared.ledger().cuts(turn, now) < settings.cuts);
+        Asked {
+            dialect: self.route.dialect,
+            generation,
+            streams: generation && peeked.and_then(|body| body.stream).unwrap_or(false),
+            hold: Hold {
+                bytes: usize::try_from(shared.config.hold.bytes).unwrap_or(usize::MAX),
+                // Codex waits for an hour, so there is no reason to commit to an answer that has not begun.
+                time: (client.kind != Kind::Codex).then_some(shared.config.hold.time),
+            },
+            withhold: if resumable && cuts_left { client.fatal_in_stream() } else { &[] },
+        }
+    }
+}
+
+/// The most plain text that is made of an encoded body to look at it.
+fn decode_limit(shared: &Shared) -> usize {
+    usize::try_from(shared.config.bodies.each).unwrap_or(usize::MAX)
+}
+
+fn nature(operation: Operation, kept: bool, peeked: Option<&Peek>) -> Nature {
+    let self_contained = peeked.is_some_and(|body| {
+        body.input_is_full
+            && !body.previous_response_id
+            && !body.conversation
+            && !body.background
+            && !body.hosted_tools
+            && !body.item_reference
+    });
+    Nature { operation, self_contained, kept }
+}
+
+/// What earlier sends of the same call have spent, and how long the first send of a resumed turn waits.
+fn inherited(shared: &Shared, client: &Client, body: &Arc<KeptBody>, now: Moment) -> (Spent, Option<Moment>) {
+    shared.register(body);
+    let not_before = client.turn.as_ref().and_then(|turn| shared.ledger().resumes_at(turn, now));
+    // Hashing a body costs; where nothing is remembered there is nothing to ask.
+    let nothing = shared.ledger().is_empty();
+    let hash = if nothing { None } else { body.hash() };
+    let Some(hash) = hash else { return (Spent::default(), not_before) };
+    let identity = Identity::new(client, body.credential(), hash);
+    let others_open = shared.ledger().knows(&identity) && shared.is_open_elsewhere(body);
+    let spent = shared.ledger().inherit(&identity, others_open, now);
+    (spent, not_before)
+}
