@@ -1,0 +1,1 @@
+//! Real clients, beside the same run without the relay.
