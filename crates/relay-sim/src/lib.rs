@@ -1,1 +1,18 @@
-//! Pretend upstreams and clients.
+//! Pretend upstreams and clients: everything the relay meets on the wire, under a test's control.
+//!
+//! Nothing here is shipped. It speaks HTTP/1.1 over raw sockets and not through an HTTP library, for two
+//! reasons: it must be able to misbehave (cut, reset, lie about lengths, fall silent), and it must see the
+//! exact bytes, header case and order included. Real time and real sockets: never use it under paused time.
+//!
+//! ```text
+//!  Client  --- the relay under test ---  Upstream <- Script <- Reply <- Event
+//!  (client.rs)                          (upstream.rs)  (script.rs)
+//! ```
+
+pub mod script;
+mod session;
+pub mod upstream;
+mod wire;
+
+pub use script::{Event, LineEnd, Reply, Script, Signal};
+pub use upstream::{Refused, Seen, Upstream};
