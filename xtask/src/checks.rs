@@ -171,7 +171,7 @@ fn clients(root: &Path) -> Result<Done> {
     for (name, _) in run.get_envs().chain(bare.get_envs()) {
         command.env_remove(name);
     }
-    command.env("STEADY_CLIENTS", root.join("target/test-env"));
+    command.env("RUST_LIB_BACKTRACE", "0").env("STEADY_CLIENTS", root.join("target/test-env"));
     command.env("STEADY_RELAY", root.join("target/release/steady-relay"));
     passed(&mut command)
 }

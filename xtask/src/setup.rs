@@ -1,6 +1,6 @@
 //! Installs what the tests need into `target/test-env`: Python SDKs, Codex CLI, Claude Code, each pinned.
 //!
-//! Idempotent: a folder is left alone if the list of pins it was made from has not changed. Debian packages
+//! Idempotent: a folder is left alone if it works and the list of pins it was made from has not changed. Debian packages
 //! are asked for only if a program is missing, and named in the message where we are not root.
 
 use crate::command::{download, output, succeed, words, works};
@@ -53,7 +53,7 @@ fn debian_packages(root: &Path) -> Result<()> {
 /// A virtual environment with the pinned SDKs and all that they depend on.
 fn python_packages(pins: &Path, folder: &Path) -> Result<()> {
     let list = pins.join("requirements.txt");
-    if is_made_from(folder, &list)? {
+    if is_made_from(folder, &list)? && works(Command::new(folder.join("bin/python")).arg("--version")) {
         return Ok(());
     }
     start_afresh(folder)?;
@@ -71,7 +71,7 @@ fn python_packages(pins: &Path, folder: &Path) -> Result<()> {
 /// Codex CLI and Claude Code, as the lock file names them; both are native programs inside npm packages.
 fn node_packages(pins: &Path, folder: &Path) -> Result<()> {
     let lock = pins.join("package-lock.json");
-    if is_made_from(folder, &lock)? {
+    if is_made_from(folder, &lock)? && works(&mut at_home_here(folder, "codex")) {
         return Ok(());
     }
     start_afresh(folder)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use relay_sim::{Reply, Script};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::answers::{self, WORD, messages, script, times};
 use crate::scene::{SENDS, Tools, run};
@@ -143,7 +143,8 @@ async fn run_starts_it_with_what_it_needs() -> Result<()> {
     assert_done(&wrapped)?;
     assert_eq!(wrapped.sends(), 6, "{wrapped}");
     assert_eq!(fs::read_to_string(wrapped.home().join(".claude/settings.json"))?, SETTINGS);
-    let refused = claude(Via::Run, answers::always(&Reply::status(403).json(messages::error()))).await?;
+    let denied = json!({"type": "error", "error": {"type": "permission_error", "message": "no"}});
+    let refused = claude(Via::Run, answers::always(&Reply::status(403).json(denied))).await?;
     assert_eq!((refused.code, refused.sends()), (Some(1), 1), "{refused}");
     Ok(())
 }
