@@ -9,10 +9,15 @@
 //!  (client.rs)                          (upstream.rs)  (script.rs)
 //! ```
 
+pub mod busy;
+pub mod client;
+pub mod fixtures;
 pub mod script;
 mod session;
+mod tls;
 pub mod upstream;
 mod wire;
 
+pub use client::{Answer, Client, Ending, Request};
 pub use script::{Event, LineEnd, Reply, Script, Signal};
 pub use upstream::{Refused, Seen, Upstream};

@@ -28,6 +28,7 @@ type Chooser = Arc<dyn Fn(&Seen, usize) -> Reply + Send + Sync>;
 pub struct Script {
     source: Source,
     paths: Vec<(String, Reply)>,
+    pub(crate) forgets_bodies: bool,
 }
 
 #[derive(Clone)]
@@ -41,7 +42,7 @@ impl Script {
     /// These replies in the order of the requests; the last one repeats.
     #[must_use]
     pub fn of(replies: impl IntoIterator<Item = Reply>) -> Self {
-        Self { source: Source::InOrder(replies.into_iter().collect()), paths: Vec::new() }
+        Self::from_source(Source::InOrder(replies.into_iter().collect()))
     }
 
     /// The reply is chosen once the whole request was read; the number counts from zero.
@@ -49,13 +50,24 @@ impl Script {
     /// [`Reply::early`] and [`Reply::reset_before_reading`] come too late here: see [`Script::by_head`].
     #[must_use]
     pub fn by(choose: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Self {
-        Self { source: Source::ByRequest(Arc::new(choose)), paths: Vec::new() }
+        Self::from_source(Source::ByRequest(Arc::new(choose)))
     }
 
     /// The reply is chosen once the head was read; the body of the `Seen` is still empty.
     #[must_use]
     pub fn by_head(choose: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Self {
-        Self { source: Source::ByHead(Arc::new(choose)), paths: Vec::new() }
+        Self::from_source(Source::ByHead(Arc::new(choose)))
+    }
+
+    const fn from_source(source: Source) -> Self {
+        Self { source, paths: Vec::new(), forgets_bodies: false }
+    }
+
+    /// Drops the body of a request once it is answered, for runs of very many requests.
+    #[must_use]
+    pub const fn forgetting_bodies(mut self) -> Self {
+        self.forgets_bodies = true;
+        self
     }
 
     /// Requests to `path` (without query) get `reply` and do not use up the script.
@@ -297,6 +309,7 @@ pub(crate) enum End {
     FinWithoutTerminator,
     Reset,
     Hang,
+    Echo,
 }
 
 impl Reply {
@@ -363,7 +376,7 @@ impl Reply {
         Self::new(Act::Silence, 0)
     }
 
-    /// Answers before it reads the body of the request. What is left of the body is read after the answer.
+    /// Answers before it reads the body of the request; kept alive, it reads the body after the answer.
     #[must_use]
     pub const fn early(mut reply: Self) -> Self {
         reply.early = true;
@@ -541,6 +554,12 @@ impl Reply {
     #[must_use]
     pub const fn hang(self) -> Self {
         self.ending(End::Hang)
+    }
+
+    /// After the answer sends back every byte that comes, until the client leaves. With status 101: a tunnel.
+    #[must_use]
+    pub const fn echo(self) -> Self {
+        self.ending(End::Echo)
     }
 
     const fn ending(mut self, end: End) -> Self {

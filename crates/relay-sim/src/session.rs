@@ -86,7 +86,7 @@ impl<S: Wire> Session<S> {
         {
             self.shared.begun();
             let after = self.carry_out(reply, &asked, false).await?;
-            if !matches!(after, After::Reset) {
+            if matches!(after, After::Next) {
                 self.read_body(&asked).await?;
             }
             return Ok(after);
@@ -248,6 +248,14 @@ impl<S: Wire> Out<'_, S> {
                 self.session.shared.answered(asked.index);
                 self.during(std::future::pending::<()>()).await?;
                 Ok(After::Close)
+            }
+            End::Echo => {
+                self.session.shared.answered(asked.index);
+                loop {
+                    let bytes = self.session.inbox.held.split();
+                    self.session.write(&bytes).await?;
+                    self.session.fill().await?;
+                }
             }
         }
     }

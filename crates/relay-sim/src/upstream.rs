@@ -9,12 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
 
 use crate::script::{Reply, Script};
 use crate::session;
+use crate::tls;
 use crate::wire::{Head, find};
 
 /// One request as it came over the wire.
@@ -98,15 +100,24 @@ impl Upstream {
     /// Starts on this port of 127.0.0.1.
     pub async fn start_on(port: u16, script: impl Into<Script>) -> io::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port))).await?;
-        Self::on(listener, script.into())
+        Self::on(listener, script.into(), None)
     }
 
-    fn on(listener: TcpListener, script: Script) -> io::Result<Self> {
+    /// Starts with TLS on a free port of 127.0.0.1; the second value is the certificate to trust, as PEM. It is
+    /// its own issuer, and good for `localhost` and `127.0.0.1`.
+    pub async fn start_tls(script: impl Into<Script>) -> io::Result<(Self, String)> {
+        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
+        let (acceptor, certificate) = tls::self_signed()?;
+        Ok((Self::on(listener, script.into(), Some(acceptor))?, certificate))
+    }
+
+    fn on(listener: TcpListener, script: Script, tls: Option<TlsAcceptor>) -> io::Result<Self> {
         let addr = listener.local_addr()?;
         let shared = Arc::new(Shared::new(script));
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(accept(listener, Arc::clone(&shared), stopped));
-        Ok(Self { addr, scheme: "http", shared, stop, task })
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let task = tokio::spawn(accept(listener, tls, Arc::clone(&shared), stopped));
+        Ok(Self { addr, scheme, shared, stop, task })
     }
 
     /// `http://127.0.0.1:PORT`, without a path.
@@ -169,7 +180,12 @@ impl Drop for Upstream {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::Receiver<bool>) {
+async fn accept(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    shared: Arc<Shared>,
+    mut stopped: watch::Receiver<bool>,
+) {
     let mut sessions = JoinSet::new();
     loop {
         tokio::select! {
@@ -177,13 +193,21 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else { continue };
                 let connection = shared.connections.fetch_add(1, Ordering::Relaxed);
-                sessions.spawn(session::run(stream, Arc::clone(&shared), connection));
+                sessions.spawn(serve(stream, tls.clone(), Arc::clone(&shared), connection));
             }
             Some(_) = sessions.join_next() => {}
         }
     }
     drop(listener);
     sessions.shutdown().await;
+}
+
+async fn serve(stream: TcpStream, tls: Option<TlsAcceptor>, shared: Arc<Shared>, connection: u64) {
+    let Some(acceptor) = tls else { return session::run(stream, shared, connection).await };
+    // A client that does not trust the certificate is not a request.
+    if let Ok(stream) = acceptor.accept(stream).await {
+        session::run(stream, shared, connection).await;
+    }
 }
 
 /// A port that refuses connections, and stays ours so that nobody else opens it meanwhile.
@@ -216,7 +240,7 @@ impl Refused {
 
     /// Begins to listen on the port: the service is up.
     pub fn open(self, script: impl Into<Script>) -> io::Result<Upstream> {
-        Upstream::on(self.socket.listen(1024)?, script.into())
+        Upstream::on(self.socket.listen(1024)?, script.into(), None)
     }
 
     /// Gives the port up, for [`Upstream::start_on`] or another process.
@@ -313,7 +337,12 @@ impl Shared {
 
     pub(crate) fn answered(&self, index: usize) {
         let now = self.now();
-        self.seen()[index].answered_at.get_or_insert(now);
+        let mut seen = self.seen();
+        seen[index].answered_at.get_or_insert(now);
+        if self.script.forgets_bodies {
+            seen[index].body = Vec::new();
+        }
+        drop(seen);
         self.wake();
     }
 

@@ -61,7 +61,6 @@ pub(crate) enum Body {
     /// Chunks.
     Chunked(Chunk),
     /// Everything until the other side closes.
-    #[expect(dead_code, reason = "for the reading of answers")]
     UntilClose,
     /// Nothing: it is complete.
     Over,
