@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use relay_sim::fixtures::anthropic;
 use relay_sim::{Reply, Script};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::answers::{self, WORD, messages, script, times};
 use crate::scene::{SENDS, Tools, run};
@@ -62,7 +63,7 @@ fn assert_failed(ran: &Ran, status: Option<u16>) -> Result<()> {
 
 #[tokio::test]
 async fn status_529_more_often_than_it_tries() -> Result<()> {
-    let script = || script(times(5, &messages::overloaded_status()), messages::good);
+    let script = || script(times(5, &anthropic::overloaded_529()), messages::good);
     let alone = claude(Via::Direct, script()).await?;
     assert_failed(&alone, Some(529))?;
     assert_eq!(alone.requests(), 3, "{alone}");
@@ -139,11 +140,11 @@ async fn early_end_after_output() -> Result<()> {
 
 #[tokio::test]
 async fn run_starts_it_with_what_it_needs() -> Result<()> {
-    let wrapped = claude(Via::Run, script(times(5, &messages::overloaded_status()), messages::good)).await?;
+    let wrapped = claude(Via::Run, script(times(5, &anthropic::overloaded_529()), messages::good)).await?;
     assert_done(&wrapped)?;
     assert_eq!(wrapped.sends(), 6, "{wrapped}");
     assert_eq!(fs::read_to_string(wrapped.home().join(".claude/settings.json"))?, SETTINGS);
-    let denied = json!({"type": "error", "error": {"type": "permission_error", "message": "no"}});
+    let denied = anthropic::error("permission_error", "not for you");
     let refused = claude(Via::Run, answers::always(&Reply::status(403).json(denied))).await?;
     assert_eq!((refused.code, refused.sends()), (Some(1), 1), "{refused}");
     Ok(())

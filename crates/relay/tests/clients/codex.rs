@@ -6,17 +6,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
+use relay_sim::fixtures::codex::{self, AT_CAPACITY};
+use relay_sim::fixtures::openai_jwt;
 use relay_sim::{Reply, Script};
 use serde_json::{Value, json};
 
 use crate::answers::{self, WORD, responses, script, times};
 use crate::scene::{SENDS, Tools, run};
 use crate::{Client, Line, Ran, Via};
-
-/// What Codex prints when it takes the service for full, and then gives up.
-const CAPACITY: &str = "Selected model is at capacity. Please try a different model.";
 
 /// Nothing but model traffic: no updates, plugins, apps or statistics.
 const SETTINGS: &str = r#"# kept by hand
@@ -62,19 +59,15 @@ impl Client for Codex {
     }
 }
 
-/// A login of a personal account whose token has days to live.
+/// A login of a personal account whose token is good for long.
 fn chatgpt_login() -> Value {
-    let now = 4_000_000_000_u64;
-    let claims = json!({"iss": "https://auth.openai.com", "aud": ["https://api.openai.com/v1"], "sub": "user-1",
-        "email": "a@example.com", "iat": now - 10, "exp": now, "https://api.openai.com/auth": {
-        "chatgpt_plan_type": "plus", "chatgpt_account_id": "account-1", "chatgpt_user_id": "user-1"}});
-    let part = |value: &Value| BASE64.encode(value.to_string());
-    let token = format!("{}.{}.c2ln", part(&json!({"alg": "RS256", "typ": "JWT"})), part(&claims));
+    let token = openai_jwt(&json!({"email": "a@example.com", "https://api.openai.com/auth": {
+        "chatgpt_plan_type": "plus", "chatgpt_account_id": "account-1", "chatgpt_user_id": "user-1"}}));
     json!({"auth_mode": "chatgpt", "OPENAI_API_KEY": null, "last_refresh": "2099-01-01T00:00:00Z", "tokens": {
         "id_token": token, "access_token": token, "refresh_token": "refresh", "account_id": "account-1"}})
 }
 
-async fn codex(via: Via, script: Script) -> Result<Ran> {
+async fn turn(via: Via, script: Script) -> Result<Ran> {
     run(&Codex::Key, via, script).await
 }
 
@@ -84,17 +77,17 @@ fn assert_done(ran: &Ran) {
 
 fn assert_at_capacity(ran: &Ran) {
     assert_eq!((ran.code, ran.out.trim()), (Some(1), ""), "{ran}");
-    assert!(ran.err.contains(CAPACITY), "{ran}");
+    assert!(ran.err.contains(AT_CAPACITY), "{ran}");
 }
 
 #[tokio::test]
 async fn overloaded_in_the_stream_twice() -> Result<()> {
     let script = || script(times(2, &responses::overloaded_in_stream()), responses::good);
-    let alone = codex(Via::Direct, script()).await?;
+    let alone = turn(Via::Direct, script()).await?;
     assert_at_capacity(&alone);
     assert_eq!((alone.requests(), alone.sends()), (1, 1), "{alone}");
 
-    let relayed = codex(Via::Relay, script()).await?;
+    let relayed = turn(Via::Relay, script()).await?;
     assert_done(&relayed);
     assert_eq!((relayed.requests(), relayed.sends()), (1, 3), "{relayed}");
     assert!(!relayed.err.contains("Reconnecting"), "{relayed}");
@@ -103,7 +96,7 @@ async fn overloaded_in_the_stream_twice() -> Result<()> {
 
 #[tokio::test]
 async fn overloaded_in_the_stream_for_ever() -> Result<()> {
-    let relayed = codex(Via::Relay, answers::always(&responses::overloaded_in_stream())).await?;
+    let relayed = turn(Via::Relay, answers::always(&responses::overloaded_in_stream())).await?;
     assert_at_capacity(&relayed);
     assert_eq!((relayed.requests(), relayed.sends()), (1, SENDS), "{relayed}");
     Ok(())
@@ -111,12 +104,12 @@ async fn overloaded_in_the_stream_for_ever() -> Result<()> {
 
 #[tokio::test]
 async fn refused_with_503_and_the_code() -> Result<()> {
-    let script = || script(times(6, &responses::overloaded_status()), responses::good);
-    let alone = codex(Via::Direct, script()).await?;
+    let script = || script(times(6, &codex::overloaded_503()), responses::good);
+    let alone = turn(Via::Direct, script()).await?;
     assert_at_capacity(&alone);
     assert_eq!(alone.requests(), 5, "{alone}");
 
-    let relayed = codex(Via::Relay, script()).await?;
+    let relayed = turn(Via::Relay, script()).await?;
     assert_done(&relayed);
     assert_eq!((relayed.requests(), relayed.sends()), (1, 7), "{relayed}");
     Ok(())
@@ -125,11 +118,11 @@ async fn refused_with_503_and_the_code() -> Result<()> {
 #[tokio::test]
 async fn reset_after_the_request() -> Result<()> {
     let script = || script(times(1, &Reply::reset_after_request()), responses::good);
-    let alone = codex(Via::Direct, script()).await?;
+    let alone = turn(Via::Direct, script()).await?;
     assert_done(&alone);
     assert_eq!(alone.requests(), 2, "{alone}");
 
-    let relayed = codex(Via::Relay, script()).await?;
+    let relayed = turn(Via::Relay, script()).await?;
     assert_done(&relayed);
     assert_eq!((relayed.requests(), relayed.sends()), (1, 2), "{relayed}");
     Ok(())
@@ -140,11 +133,11 @@ async fn reset_after_the_request() -> Result<()> {
 #[tokio::test]
 async fn reset_more_often_than_the_grant() -> Result<()> {
     let script = || script(times(4, &Reply::reset_after_request()), responses::good);
-    let alone = codex(Via::Direct, script()).await?;
+    let alone = turn(Via::Direct, script()).await?;
     assert_done(&alone);
     assert_eq!(alone.requests(), 5, "{alone}");
 
-    let relayed = codex(Via::Relay, script()).await?;
+    let relayed = turn(Via::Relay, script()).await?;
     assert_done(&relayed);
     assert_eq!((relayed.requests(), relayed.sends()), (4, 5), "{relayed}");
     Ok(())
@@ -156,10 +149,10 @@ async fn throttled_with_a_time_to_come_back() -> Result<()> {
         "code": "rate_limit_exceeded"}});
     let throttled = Reply::status(429).header("Retry-After", 1).json(error);
     let script = || script(times(6, &throttled), responses::good);
-    let alone = codex(Via::Direct, script()).await?;
+    let alone = turn(Via::Direct, script()).await?;
     assert_eq!((alone.code, alone.requests()), (Some(1), 6), "{alone}");
 
-    let relayed = codex(Via::Relay, script()).await?;
+    let relayed = turn(Via::Relay, script()).await?;
     assert_done(&relayed);
     assert_eq!((relayed.requests(), relayed.sends()), (1, 7), "{relayed}");
     let sends: Vec<_> = relayed.posts().collect();
@@ -175,11 +168,11 @@ async fn overloaded_after_a_tool_call() -> Result<()> {
     let script =
         || script(times(1, &responses::overloaded_after_tool("echo ran >> tool.txt")), responses::good);
     let tool_ran = |ran: &Ran| fs::read_to_string(ran.home().join("work/tool.txt"));
-    let alone = codex(Via::Direct, script()).await?;
+    let alone = turn(Via::Direct, script()).await?;
     assert_at_capacity(&alone);
     assert_eq!(tool_ran(&alone)?, "ran\n", "{alone}");
 
-    let relayed = codex(Via::Relay, script()).await?;
+    let relayed = turn(Via::Relay, script()).await?;
     assert_done(&relayed);
     assert_eq!(tool_ran(&relayed)?, "ran\n", "the tool ran once: {relayed}");
     assert_eq!((relayed.requests(), relayed.sends()), (2, 2), "{relayed}");
@@ -211,10 +204,10 @@ async fn overloaded_with_a_chatgpt_login() -> Result<()> {
 #[tokio::test]
 async fn websocket_is_turned_down_at_once() -> Result<()> {
     let script = || script(Vec::new(), responses::good);
-    let alone = codex(Via::Direct, script()).await?;
+    let alone = turn(Via::Direct, script()).await?;
     assert!(alone.seen.iter().any(|seen| seen.header("upgrade").is_some()), "{alone}");
 
-    let relayed = codex(Via::Relay, script()).await?;
+    let relayed = turn(Via::Relay, script()).await?;
     assert_done(&relayed);
     let upgrades = relayed.connections("GET /v1/responses ");
     assert_eq!(upgrades.len(), 1, "{relayed}");
@@ -228,10 +221,10 @@ async fn websocket_is_turned_down_at_once() -> Result<()> {
 
 #[tokio::test]
 async fn run_leaves_the_home_as_codex_alone_does() -> Result<()> {
-    let alone = codex(Via::Direct, script(Vec::new(), responses::good)).await?;
+    let alone = turn(Via::Direct, script(Vec::new(), responses::good)).await?;
     assert_done(&alone);
     let wrapped =
-        codex(Via::Run, script(times(2, &responses::overloaded_in_stream()), responses::good)).await?;
+        turn(Via::Run, script(times(2, &responses::overloaded_in_stream()), responses::good)).await?;
     assert_done(&wrapped);
     assert_eq!(wrapped.sends(), 3, "{wrapped}");
 
@@ -245,14 +238,14 @@ async fn run_leaves_the_home_as_codex_alone_does() -> Result<()> {
 #[tokio::test]
 async fn run_ends_with_the_exit_code_of_codex() -> Result<()> {
     let refusal = Reply::status(400).text("no such thing");
-    let wrapped = codex(Via::Run, answers::always(&refusal)).await?;
+    let wrapped = turn(Via::Run, answers::always(&refusal)).await?;
     assert_eq!((wrapped.code, wrapped.sends()), (Some(1), 1), "{wrapped}");
     assert!(wrapped.err.contains("no such thing"), "{wrapped}");
     Ok(())
 }
 
-/// The files under `folder`, with every run of letters and digits that differs from run to run taken out:
-/// thread ids and dates.
+/// The files under `folder`, less what differs from run to run: the parts of a name that hold digits (thread ids
+/// and dates), and the working files of a database, which last as long as somebody has it open.
 fn kinds_of_files(folder: &Path) -> Result<BTreeSet<String>> {
     let mut kinds = BTreeSet::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -264,6 +257,9 @@ fn kinds_of_files(folder: &Path) -> Result<BTreeSet<String>> {
                 continue;
             }
             let name = path.strip_prefix(folder)?.display().to_string();
+            if name.ends_with("-wal") || name.ends_with("-shm") {
+                continue;
+            }
             let words = name.split_inclusive(['/', '-', '.', '_']);
             kinds.extend([words
                 .filter(|word| !word.contains(|c: char| c.is_ascii_digit()))

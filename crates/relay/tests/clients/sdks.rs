@@ -4,7 +4,6 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use relay_sim::{Reply, Script, Seen};
-use serde_json::Value;
 
 use crate::answers::{self, WORD, chat, messages, responses, script, times};
 use crate::scene::{SENDS, Tools, run};
@@ -55,7 +54,7 @@ impl Sdk {
         }
     }
 
-    fn error(self) -> Value {
+    fn error(self) -> String {
         match self {
             Self::Chat | Self::Responses => chat::error(),
             Self::Anthropic => messages::error(),
@@ -65,7 +64,7 @@ impl Sdk {
     fn overloaded_in_stream(self) -> Reply {
         match self {
             Self::Chat => chat::overloaded_in_stream(),
-            Self::Responses => responses::overloaded_in_stream(),
+            Self::Responses => responses::overloaded_flat_in_stream(),
             Self::Anthropic => messages::overloaded_in_stream(),
         }
     }
