@@ -28,7 +28,6 @@ impl Client for Claude {
         let mut env = vec![
             ("CLAUDE_CONFIG_DIR", home.join(".claude").display().to_string()),
             ("ANTHROPIC_API_KEY", "sk-ant-test".to_owned()),
-            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
             ("CLAUDE_CODE_MAX_RETRIES", "3".to_owned()),
         ];
         env.extend(base.map(|base| ("ANTHROPIC_BASE_URL", base.to_owned())));
@@ -121,6 +120,21 @@ async fn early_end_before_anything_was_said() -> Result<()> {
     let relayed = claude(Via::Relay, script()).await?;
     assert_done(&relayed)?;
     assert_eq!((relayed.requests(), relayed.sends()), (1, 2), "{relayed}");
+    Ok(())
+}
+
+/// Its first words are `HEAD /api/hello`; whoever then waits for a body of that answer never hears the request
+/// that follows on the same connection.
+#[tokio::test]
+async fn greeting_and_request_share_a_connection() -> Result<()> {
+    for via in [Via::Direct, Via::Relay] {
+        let ran = claude(via, script(Vec::new(), messages::good)).await?;
+        assert_done(&ran)?;
+        let greeted = ran.connections("HEAD /api/hello ");
+        assert_eq!(greeted.len(), 1, "{ran}");
+        let lines = greeted[0].requests();
+        assert_eq!(lines, ["HEAD /api/hello", "POST /v1/messages?beta=true"], "{ran}");
+    }
     Ok(())
 }
 

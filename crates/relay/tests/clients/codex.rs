@@ -244,8 +244,8 @@ async fn run_ends_with_the_exit_code_of_codex() -> Result<()> {
     Ok(())
 }
 
-/// The files under `folder`, less what differs from run to run: the parts of a name that hold digits (thread ids
-/// and dates), and the working files of a database, which last as long as somebody has it open.
+/// The files under `folder`, less what differs from run to run: the parts of a name that are dates or belong to a
+/// thread id, and the working files of a database, which last as long as somebody has it open.
 fn kinds_of_files(folder: &Path) -> Result<BTreeSet<String>> {
     let mut kinds = BTreeSet::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -257,14 +257,17 @@ fn kinds_of_files(folder: &Path) -> Result<BTreeSet<String>> {
                 continue;
             }
             let name = path.strip_prefix(folder)?.display().to_string();
-            if name.ends_with("-wal") || name.ends_with("-shm") {
-                continue;
+            if !(name.ends_with("-wal") || name.ends_with("-shm")) {
+                let words = name.split_inclusive(['/', '-', '.', '_']);
+                kinds.insert(words.filter(|word| !differs(word)).collect::<String>());
             }
-            let words = name.split_inclusive(['/', '-', '.', '_']);
-            kinds.extend([words
-                .filter(|word| !word.contains(|c: char| c.is_ascii_digit()))
-                .collect::<String>()]);
         }
     }
     Ok(kinds)
+}
+
+fn differs(word: &str) -> bool {
+    let word = word.trim_end_matches(['/', '-', '.', '_']);
+    let hexadecimal = word.len() >= 4 && word.chars().all(|c| c.is_ascii_hexdigit());
+    hexadecimal || word.contains(|c: char| c.is_ascii_digit())
 }

@@ -20,7 +20,8 @@ use crate::front::{Carried, Front};
 const LONGEST: Duration = Duration::from_secs(90);
 
 /// Delays short enough for a test; the counts are those of the profile it is based on.
-const SETTINGS: &str = r#"profile = "fast"
+const SETTINGS: &str = r#"[relay]
+profile = "fast"
 
 [profile.fast]
 based_on = "interactive"
