@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use relay_sim::fixtures::{anthropic, chat as completions, codex};
 use relay_sim::{Reply, Script, Seen};
+use serde_json::json;
 
 /// The word that every good answer consists of.
 pub(crate) const WORD: &str = "PONG";
@@ -96,7 +97,7 @@ pub(crate) mod chat {
 
 /// Anthropic Messages.
 pub(crate) mod messages {
-    use super::{Reply, Seen, WORD, anthropic};
+    use super::{Reply, Seen, WORD, anthropic, json};
 
     /// A whole answer, streamed or not as asked.
     pub(crate) fn good(seen: &Seen) -> Reply {
@@ -115,6 +116,13 @@ pub(crate) mod messages {
     /// What the service says when it is full.
     pub(crate) fn error() -> String {
         anthropic::error("overloaded_error", "Overloaded")
+    }
+
+    /// Asks Claude Code to run a shell command, then refuses.
+    pub(crate) fn overloaded_after_tool(command: &str) -> Reply {
+        let input = json!({"command": command, "description": "a test"}).to_string();
+        let call = anthropic::tool_use_stream("toolu_1", "Bash", &input).into_iter().take(5);
+        Reply::sse(call.chain([anthropic::overloaded_event()]))
     }
 
     /// An opening, then a tidy end: nothing was said.

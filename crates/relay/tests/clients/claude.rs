@@ -24,7 +24,9 @@ impl Client for Claude {
     }
 
     fn line(&self, _: &Tools, home: &Path, base: Option<&str>) -> Line {
-        let words = ["claude", "-p", "--output-format", "json", "say the word"].map(str::to_owned).to_vec();
+        let words = ["claude", "-p", "--output-format", "json", "--allowedTools=Bash", "say the word"]
+            .map(str::to_owned)
+            .to_vec();
         let mut env = vec![
             ("CLAUDE_CONFIG_DIR", home.join(".claude").display().to_string()),
             ("ANTHROPIC_API_KEY", "sk-ant-test".to_owned()),
@@ -120,6 +122,23 @@ async fn early_end_before_anything_was_said() -> Result<()> {
     let relayed = claude(Via::Relay, script()).await?;
     assert_done(&relayed)?;
     assert_eq!((relayed.requests(), relayed.sends()), (1, 2), "{relayed}");
+    Ok(())
+}
+
+/// It runs a tool as soon as it has heard all of the call, and goes on with the result.
+#[tokio::test]
+async fn overloaded_after_a_tool_call() -> Result<()> {
+    for via in [Via::Direct, Via::Relay] {
+        let overloaded = messages::overloaded_after_tool("echo ran >> tool.txt");
+        let ran = claude(via, script(times(1, &overloaded), messages::good)).await?;
+        assert_done(&ran)?;
+        assert_eq!(
+            fs::read_to_string(ran.home().join("work/tool.txt"))?,
+            "ran\n",
+            "the tool ran once: {ran}"
+        );
+        assert_eq!((ran.requests(), ran.sends()), (2, 2), "{ran}");
+    }
     Ok(())
 }
 

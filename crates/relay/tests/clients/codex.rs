@@ -115,6 +115,28 @@ async fn refused_with_503_and_the_code() -> Result<()> {
     Ok(())
 }
 
+/// What a user has who has set nothing.
+#[tokio::test]
+async fn refused_twice_with_the_relay_as_shipped() -> Result<()> {
+    let script = script(times(2, &codex::overloaded_503()), responses::good);
+    let relayed = turn(Via::RelayAsShipped, script).await?;
+    assert_done(&relayed);
+    assert_eq!((relayed.requests(), relayed.sends()), (1, 3), "{relayed}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn error_in_a_200() -> Result<()> {
+    let script = || script(times(6, &answers::error_in_200(codex::overloaded_body())), responses::good);
+    let alone = turn(Via::Direct, script()).await?;
+    assert_eq!((alone.code, alone.requests()), (Some(1), 6), "{alone}");
+
+    let relayed = turn(Via::Relay, script()).await?;
+    assert_done(&relayed);
+    assert_eq!((relayed.requests(), relayed.sends()), (1, 7), "{relayed}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn reset_after_the_request() -> Result<()> {
     let script = || script(times(1, &Reply::reset_after_request()), responses::good);

@@ -41,8 +41,10 @@ pub(crate) const SENDS: usize = 8;
 pub(crate) enum Via {
     /// Nothing.
     Direct,
-    /// `steady-relay serve`; the client is pointed at it.
+    /// `steady-relay serve` with short delays; the client is pointed at it.
     Relay,
+    /// The same without any settings.
+    RelayAsShipped,
     /// `steady-relay run -- client`; the client is told nothing by us.
     Run,
 }
@@ -144,7 +146,8 @@ pub(crate) async fn run(client: &dyn Client, via: Via, script: Script) -> Result
     client.furnish(&folder.home())?;
     let upstream = Upstream::start(script).await?;
     let relay = match via {
-        Via::Relay => Some(Relay::start(&tools, &folder, &upstream).await?),
+        Via::Relay => Some(Relay::start(&tools, Some(&folder.settings()), &upstream).await?),
+        Via::RelayAsShipped => Some(Relay::start(&tools, None, &upstream).await?),
         Via::Direct | Via::Run => None,
     };
     let front = Front::to(relay.as_ref().map_or(upstream.addr(), |relay| relay.addr)).await?;
@@ -197,19 +200,13 @@ struct Relay {
 }
 
 impl Relay {
-    async fn start(tools: &Tools, folder: &Folder, upstream: &Upstream) -> Result<Self> {
+    async fn start(tools: &Tools, settings: Option<&Path>, upstream: &Upstream) -> Result<Self> {
         let mut command = Command::new(&tools.relay);
-        command.args([
-            "serve",
-            "--listen",
-            "127.0.0.1",
-            "--port",
-            "0",
-            "--upstream",
-            &upstream.url(),
-            "--config",
-        ]);
-        command.arg(folder.settings()).env_clear().env("HOME", folder.work()).kill_on_drop(true);
+        command.args(["serve", "--listen", "127.0.0.1", "--port", "0", "--upstream", &upstream.url()]);
+        if let Some(settings) = settings {
+            command.arg("--config").arg(settings);
+        }
+        command.env_clear().kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process =
             command.spawn().with_context(|| format!("cannot start {}", tools.relay.display()))?;
