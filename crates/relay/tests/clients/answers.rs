@@ -36,7 +36,7 @@ pub(crate) fn times(count: usize, reply: &Reply) -> Vec<Reply> {
 
 /// OpenAI Responses, as Codex and the `openai` SDK read it.
 pub(crate) mod responses {
-    use super::{Reply, Seen, WORD, codex};
+    use super::{Reply, Seen, WORD, codex, json};
 
     /// A whole turn.
     pub(crate) fn good(_: &Seen) -> Reply {
@@ -59,7 +59,9 @@ pub(crate) mod responses {
     /// Asks Codex to run a shell command, then refuses.
     pub(crate) fn overloaded_after_tool(command: &str) -> Reply {
         let refusal = codex::overloaded_stream().into_iter().skip(2);
-        Reply::sse(codex::exec_unfinished("call_1", command).into_iter().chain(refusal))
+        let arguments = json!({"cmd": command}).to_string();
+        let call = codex::tool_call_unfinished("call_1", "exec_command", &arguments);
+        Reply::sse(call.into_iter().chain(refusal))
     }
 
     /// Text, then a tidy end without a closing event.

@@ -199,7 +199,7 @@ async fn overloaded_after_a_tool_call() -> Result<()> {
     assert_eq!(tool_ran(&relayed)?, "ran\n", "the tool ran once: {relayed}");
     assert_eq!((relayed.requests(), relayed.sends()), (2, 2), "{relayed}");
     let second = relayed.posts().nth(1).context("two sends")?;
-    assert!(second.text().contains("custom_tool_call_output"), "it resumes with the result: {relayed}");
+    assert!(second.text().contains("function_call_output"), "it resumes with the result: {relayed}");
     Ok(())
 }
 
