@@ -1,1 +1,30 @@
-//! The relay.
+//! Steady Relay: a local relay between AI coding agents and model services that run out of capacity.
+//!
+//! This crate does; [`relay_core`] decides. One request goes
+//! `listen` → `serve` → `body` → `drive` ⇄ [`upstream`] → `answer` → [`reply`], and everything that happens on
+//! the way is an event for the [`observe`]rs.
+
+mod admin;
+mod answer;
+pub mod app;
+pub mod body;
+pub mod cli;
+pub mod clock;
+pub mod cookies;
+pub mod credential;
+pub mod decode;
+mod drive;
+pub mod guard;
+pub mod headers;
+pub mod listen;
+pub mod observe;
+mod open;
+mod profile;
+pub mod reply;
+pub mod run;
+mod serve;
+pub mod settings;
+pub mod target;
+pub mod tls;
+mod tunnel;
+pub mod upstream;

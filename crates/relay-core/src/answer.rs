@@ -1,0 +1,300 @@
+//! What a client is told when the real answer does not come: the same failure, told so that *this* client
+//! neither gives up what could go on nor storms on what is over.
+//!
+//! Measured: Codex sends a 5xx thirty times and a 400 once, and prints a 400's text whole; an in-stream
+//! `server_is_overloaded` ends its turn with its own words after one request. Claude Code and the SDKs obey
+//! `x-should-retry: false`. A cut connection leaves the client's own policy in force.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::call::{Ending, Stop, Why};
+use crate::client::Kind;
+use crate::dialect::{Dialect, failed_event};
+use crate::failure::{Failure, Told};
+use crate::fault::Fault;
+use crate::redact::redact;
+
+/// What the relay does towards the client.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Say {
+    /// The upstream's own answer goes back, its body untouched.
+    Upstream(Touch),
+    /// The connection is cut, as the upstream's was; what was held of the answer goes first.
+    Cut,
+    /// The relay speaks for itself.
+    Own(Own),
+}
+
+/// What is changed at the head of the upstream's own answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Touch {
+    /// `x-should-retry: false` is set: the client must not start over.
+    pub refuse_retry: bool,
+    /// The status, where a 200 would let a failure pass for a success.
+    pub status: Option<u16>,
+}
+
+/// An answer in the relay's own words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    /// The status.
+    pub status: u16,
+    /// The `content-type`.
+    pub content_type: &'static str,
+    /// The body.
+    pub body: String,
+    /// Whether `x-should-retry: false` goes with it.
+    pub refuse_retry: bool,
+}
+
+/// What has to be known to speak.
+#[derive(Debug, Clone, Copy)]
+pub struct Listener<'a> {
+    /// The client.
+    pub kind: Kind,
+    /// Its dialect.
+    pub dialect: &'static dyn Dialect,
+    /// It asked a model for an answer.
+    pub generation: bool,
+    /// It asked for a stream.
+    pub streams: bool,
+    /// Who was asked, for the message: the upstream's host.
+    pub upstream: &'a str,
+    /// What was tried.
+    pub tried: Tried,
+}
+
+/// What was tried, for the message.
+#[derive(Debug, Clone, Copy)]
+pub struct Tried {
+    /// Sends of this call.
+    pub sends: u32,
+    /// From accept until now.
+    pub took: Duration,
+    /// The longest the client is kept waiting.
+    pub patience: Duration,
+}
+
+/// What to tell the client at the end of a call that was not served.
+#[must_use]
+pub fn say(listener: &Listener<'_>, ending: &Ending) -> Say {
+    match ending {
+        Ending::Committed | Ending::Passed(_) => Say::Upstream(Touch::default()),
+        Ending::Returned(failure) => match failure.told {
+            Told::ByStatus | Told::InBody | Told::InStream => Say::Upstream(Touch::default()),
+            Told::ByTransport => Say::Cut,
+        },
+        Ending::Refused(why, failure) => {
+            own(listener, failure, refusal_code(*why, failure), &refusal(listener, *why, failure))
+        }
+        Ending::GaveUp(Stop::Draining, _) | Ending::ClientLeft => Say::Cut,
+        Ending::GaveUp(stop, None) => {
+            let none = Failure::of_transport(Fault::NeverSent, crate::evidence::Evidence::NeverSent);
+            own(
+                listener,
+                &none,
+                stop_code(*stop),
+                "steady-relay: this call may not be sent: its profile allows no send.\nhint: raise `sends` of the profile",
+            )
+        }
+        Ending::GaveUp(stop, Some(failure)) => gave_up(listener, *stop, failure),
+    }
+}
+
+/// Codes after which Codex ends the turn at once, in its own words, when they come in a stream.
+const CODEX_FINAL: &[&str] = &["server_is_overloaded", "policy_capacity_unavailable", "flex_unavailable"];
+
+fn gave_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> Say {
+    let message = || given_up(listener, stop, failure);
+    if speaks_codex(listener) {
+        let final_in_stream = failure.told == Told::InStream
+            && failure.code.as_deref().is_some_and(|code| CODEX_FINAL.contains(&code));
+        return match failure.fault {
+            _ if final_in_stream => Say::Upstream(Touch::default()),
+            Fault::AtCapacity | Fault::Overloaded if listener.streams => codex_capacity(failure),
+            // One request, and the words of the service: but a Retry-After would arm it again.
+            Fault::Throttled
+                if failure.status == Some(429) && failure.advice == crate::retry_after::Advice::Silent =>
+            {
+                Say::Upstream(Touch { refuse_retry: true, status: None })
+            }
+            Fault::AtCapacity
+            | Fault::Overloaded
+            | Fault::Throttled
+            | Fault::QuotaSpent
+            | Fault::Authentication
+            | Fault::BadRequest
+            | Fault::TooLong
+            | Fault::ContentRefused
+            | Fault::Challenge
+            | Fault::ServerFailed
+            | Fault::BrokenStream
+            | Fault::EmptyAnswer
+            | Fault::NoAnswer
+            | Fault::NeverSent => own(listener, failure, stop_code(stop), &message()),
+        };
+    }
+    match failure.told {
+        Told::ByStatus => Say::Upstream(Touch { refuse_retry: true, status: None }),
+        // A 200 that carries an error reads as an empty success in the SDKs.
+        Told::InBody => Say::Upstream(Touch { refuse_retry: true, status: Some(status_of(failure.fault)) }),
+        // Claude Code would send it four times; with a status and the refusal to retry, once.
+        Told::InStream if listener.kind == Kind::ClaudeCode => {
+            let words = failure.message.as_deref().unwrap_or(failure.fault.meaning());
+            own_json(listener, failure, failure.code.as_deref().unwrap_or(stop_code(stop)), &redact(words))
+        }
+        Told::InStream => Say::Upstream(Touch { refuse_retry: true, status: None }),
+        Told::ByTransport => own(listener, failure, stop_code(stop), &message()),
+    }
+}
+
+fn speaks_codex(listener: &Listener<'_>) -> bool {
+    listener.kind == Kind::Codex && listener.generation && listener.dialect.name() == "openai_responses"
+}
+
+fn codex_capacity(failure: &Failure) -> Say {
+    let words =
+        failure.message.as_deref().unwrap_or("Selected model is at capacity. Please try a different model.");
+    Say::Own(Own {
+        status: 200,
+        content_type: "text/event-stream",
+        body: failed_event("server_is_overloaded", &redact(words)),
+        refuse_retry: false,
+    })
+}
+
+fn own(listener: &Listener<'_>, failure: &Failure, code: &str, message: &str) -> Say {
+    if speaks_codex(listener) {
+        // A 400's body is printed whole, and the request is not sent again.
+        return Say::Own(Own {
+            status: 400,
+            content_type: "text/plain; charset=utf-8",
+            body: format!("{message}\ncode: {code}"),
+            refuse_retry: true,
+        });
+    }
+    own_json(listener, failure, code, message)
+}
+
+fn own_json(listener: &Listener<'_>, failure: &Failure, code: &str, message: &str) -> Say {
+    Say::Own(Own {
+        status: status_of(failure.fault),
+        content_type: "application/json",
+        body: listener.dialect.error_body(failure.fault, code, message).to_string(),
+        refuse_retry: true,
+    })
+}
+
+/// The status of an answer of our own. What may have run is a 429: clients that do not read `x-should-retry`
+/// (Codex among them) send every 5xx again.
+const fn status_of(fault: Fault) -> u16 {
+    match fault {
+        Fault::AtCapacity => 503,
+        Fault::Overloaded => 529,
+        Fault::Throttled | Fault::QuotaSpent => 429,
+        Fault::Authentication => 401,
+        Fault::BadRequest | Fault::ContentRefused => 400,
+        Fault::TooLong => 413,
+        Fault::Challenge => 403,
+        Fault::ServerFailed | Fault::NeverSent => 502,
+        Fault::BrokenStream | Fault::EmptyAnswer | Fault::NoAnswer => 429,
+    }
+}
+
+/// The codes of what the relay says itself; they are part of its interface.
+const fn stop_code(stop: Stop) -> &'static str {
+    match stop {
+        Stop::SendsSpent => "sends_exhausted",
+        Stop::PatienceSpent | Stop::FloorTooFar | Stop::Draining => "patience_exhausted",
+    }
+}
+
+fn refusal_code(why: Why, failure: &Failure) -> &'static str {
+    match why {
+        Why::StillRunning => "upstream_no_response",
+        Why::Certificate => "upstream_certificate_refused",
+        Why::MayHaveRun if failure.code.as_deref() == Some("reset") => "upstream_reset_replay_refused",
+        Why::MayHaveRun => "upstream_closed_before_response",
+    }
+}
+
+fn refusal(listener: &Listener<'_>, why: Why, failure: &Failure) -> String {
+    let who = listener.upstream;
+    let sends = sends(listener.tried.sends);
+    let seconds = listener.tried.took.as_secs_f64();
+    match why {
+        Why::StillRunning => format!(
+            "steady-relay: {who} did not answer in time ({sends}, {seconds:.1} s).\n\
+             The request is probably still running there, so it was not sent again.\n\
+             hint: try again later, or raise `timeouts.first_byte` and `timeouts.idle`"
+        ),
+        Why::MayHaveRun => {
+            let what = match failure.told {
+                Told::ByTransport => "the connection ended without a whole answer".to_owned(),
+                Told::ByStatus | Told::InBody | Told::InStream => answered(failure),
+            };
+            format!(
+                "steady-relay: {who}: {what} ({sends}, {seconds:.1} s).\n\
+                 The request may have run, so it was not sent again (ambiguous_resends = 0).\n\
+                 hint: try again yourself, or set `ambiguous_resends = 1`"
+            )
+        }
+        Why::Certificate => format!(
+            "steady-relay: the certificate of {who} was not accepted{}.\n\
+             hint: give your company's CA by `ca_file` or SSL_CERT_FILE; checking cannot be turned off",
+            failure.message.as_deref().map(|words| format!(": {}", redact(words))).unwrap_or_default()
+        ),
+    }
+}
+
+fn given_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> String {
+    let mut text = format!(
+        "steady-relay: gave up after {} in {:.1} s: {} ",
+        sends(listener.tried.sends),
+        listener.tried.took.as_secs_f64(),
+        listener.upstream
+    );
+    text.push_str(&match failure.told {
+        Told::ByTransport => format!(
+            "could not answer ({}{})",
+            failure.fault.meaning(),
+            failure.message.as_deref().map(|words| format!(": {}", redact(words))).unwrap_or_default()
+        ),
+        Told::ByStatus | Told::InBody | Told::InStream => answered(failure),
+    });
+    let patience = listener.tried.patience.as_secs_f64();
+    let hint = match stop {
+        Stop::SendsSpent => "raise `sends` of the profile, or choose another model".to_owned(),
+        Stop::FloorTooFar => match failure.advice {
+            crate::retry_after::Advice::Wait(told) => format!(
+                "the service asks for a wait of {:.0} s, patience is {patience:.0} s; come back then, or raise `patience`",
+                told.as_secs_f64()
+            ),
+            crate::retry_after::Advice::Silent | crate::retry_after::Advice::Useless => {
+                format!("patience is {patience:.0} s; raise `patience`")
+            }
+        },
+        Stop::PatienceSpent | Stop::Draining => {
+            format!("patience is {patience:.0} s; raise `patience`, or choose another model")
+        }
+    };
+    let _infallible = write!(text, "\nhint: {hint}");
+    text
+}
+
+fn answered(failure: &Failure) -> String {
+    let words = failure.message.as_deref().unwrap_or(failure.fault.meaning());
+    let words: String = redact(words).chars().take(300).collect();
+    match failure.status {
+        Some(status) => format!("answered {status}, \"{words}\""),
+        None => format!("answered \"{words}\""),
+    }
+}
+
+fn sends(count: u32) -> String {
+    if count == 1 { "1 send".to_owned() } else { format!("{count} sends") }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! What a call may still spend: sends, sends that failed, sends that may have run. Counted, never estimated.
+
+use crate::profile::Profile;
+use crate::wait::Steps;
+
+/// What has been spent on a call, and by the calls that it is the re-send of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    /// Physical sends.
+    pub sends: u32,
+    /// Sends that the upstream failed.
+    pub failed: u32,
+    /// Resends of what may have run.
+    pub ambiguous: u32,
+    /// Steps taken on the curves.
+    pub steps: Steps,
+    /// The call gave up: whoever sends it again gets one send.
+    pub gave_up: bool,
+}
+
+/// The one counter of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    limit: Option<u32>,
+    failed_limit: u32,
+    ambiguous_limit: u32,
+    spent: Spent,
+    own_sends: u32,
+    own_grants: u32,
+}
+
+impl Budget {
+    /// A budget within a profile that goes on from what was spent before. Where nothing is left and the profile
+    /// serves a client's own re-sends, exactly one send is.
+    #[must_use]
+    pub fn new(profile: &Profile, before: Spent) -> Self {
+        let spent_all = before.gave_up || profile.sends.is_some_and(|most| before.sends >= most);
+        let limit = if before.sends > 0 && spent_all {
+            let one_more = u32::from(profile.serves_resends && profile.sends != Some(0));
+            Some(before.sends.saturating_add(one_more))
+        } else {
+            profile.sends
+        };
+        Self {
+            limit,
+            failed_limit: profile.failed_sends,
+            ambiguous_limit: profile.ambiguous_resends,
+            spent: Spent { gave_up: false, ..before },
+            own_sends: 0,
+            own_grants: 0,
+        }
+    }
+
+    /// Counts a send before it is made. False: nothing is left, and nothing was counted.
+    #[must_use]
+    pub fn take_send(&mut self) -> bool {
+        if self.is_spent() {
+            return false;
+        }
+        self.spent.sends = self.spent.sends.saturating_add(1);
+        self.own_sends = self.own_sends.saturating_add(1);
+        true
+    }
+
+    /// Whether no send is left.
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        self.limit.is_some_and(|most| self.spent.sends >= most)
+    }
+
+    /// Counts a send that the upstream failed; true where another may follow.
+    #[must_use]
+    pub fn take_failure(&mut self) -> bool {
+        self.spent.failed = self.spent.failed.saturating_add(1);
+        self.spent.failed < self.failed_limit
+    }
+
+    /// Takes one resend of what may have run; false where none is left.
+    #[must_use]
+    pub fn take_grant(&mut self) -> bool {
+        if self.spent.ambiguous >= self.ambiguous_limit {
+            return false;
+        }
+        self.spent.ambiguous += 1;
+        self.own_grants += 1;
+        true
+    }
+
+    /// Whether the profile grants resends of what may have run at all.
+    #[must_use]
+    pub const fn grants_any(&self) -> bool {
+        self.ambiguous_limit > 0
+    }
+
+    /// The steps taken on the curves.
+    pub const fn steps(&mut self) -> &mut Steps {
+        &mut self.spent.steps
+    }
+
+    /// All that was spent, earlier calls included.
+    #[must_use]
+    pub const fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// The resends of what may have run of this call alone.
+    #[must_use]
+    pub const fn own_grants(&self) -> u32 {
+        self.own_grants
+    }
+
+    /// The sends of this call alone.
+    #[must_use]
+    pub const fn own_sends(&self) -> u32 {
+        self.own_sends
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sends_left(budget: &mut Budget) -> u32 {
+        (0..100).take_while(|_| budget.take_send()).count().try_into().unwrap()
+    }
+
+    #[test]
+    fn zero_is_zero() {
+        let none = Profile { sends: Some(0), ..Profile::interactive() };
+        assert_eq!(sends_left(&mut Budget::new(&none, Spent::default())), 0);
+        assert_eq!(
+            sends_left(&mut Budget::new(&none, Spent { sends: 3, gave_up: true, ..Spent::default() })),
+            0
+        );
+    }
+
+    #[test]
+    fn a_re_send_goes_on_from_what_was_spent() {
+        let before = Spent { sends: 5, ..Spent::default() };
+        assert_eq!(sends_left(&mut Budget::new(&Profile::interactive(), before)), 3);
+    }
+
+    #[test]
+    fn a_re_send_after_the_end_gets_one_send_and_none_under_strict() {
+        for before in
+            [Spent { sends: 8, ..Spent::default() }, Spent { sends: 4, gave_up: true, ..Spent::default() }]
+        {
+            assert_eq!(sends_left(&mut Budget::new(&Profile::interactive(), before)), 1);
+            assert_eq!(sends_left(&mut Budget::new(&Profile::strict(), before)), 0);
+        }
+    }
+
+    #[test]
+    fn patient_has_no_count() {
+        assert_eq!(sends_left(&mut Budget::new(&Profile::patient(), Spent::default())), 100);
+    }
+
+    #[test]
+    fn failures_and_grants_are_counted_to_their_limit() {
+        let mut budget = Budget::new(&Profile::interactive(), Spent::default());
+        assert_eq!(
+            [budget.take_failure(), budget.take_failure(), budget.take_failure()],
+            [true, true, false]
+        );
+        assert_eq!([budget.take_grant(), budget.take_grant()], [true, false]);
+        let mut strict = Budget::new(&Profile::strict(), Spent::default());
+        assert!(!strict.take_failure() && !strict.take_grant());
+    }
+}

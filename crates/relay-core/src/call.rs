@@ -1,0 +1,350 @@
+//! The life of one call: when it is sent, how long it waits, and how it ends. It owns the one counter of sends.
+//!
+//! ```text
+//!  Ready --send--> Flying --committed--> Done(Served)
+//!    ^               |  \--final, or no right to another send--> Done(Passed | Returned | Refused)
+//!    '--Waiting <----'  \--budget or patience spent--> Done(GaveUp)      any --client gone--> Done(ClientLeft)
+//! ```
+//!
+//! The caller asks [`Call::next`], does that one thing, and tells what came of it.
+
+use std::time::Duration;
+
+use crate::budget::{Budget, Spent};
+use crate::decide::{Right, right};
+use crate::dice::Dice;
+use crate::event::{Closing, Event, Outcome};
+use crate::evidence::{Evidence, Nature};
+use crate::failure::Failure;
+use crate::fault::Fault;
+use crate::moment::Moment;
+use crate::profile::{ClientLimit, Profile};
+use crate::wait;
+
+/// What a call is told at its start.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The numbers that bound it.
+    pub profile: Profile,
+    /// What the request does.
+    pub nature: Nature,
+    /// The longest the client waits for an answer's head, less the margin that our answer needs.
+    pub client_limit: Option<Duration>,
+    /// What earlier sends of the same call have spent.
+    pub before: Spent,
+    /// The first send waits until then: the call resumes one that was cut.
+    pub not_before: Option<Moment>,
+}
+
+/// The one thing to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Send the request; it has been counted.
+    Send {
+        /// The number of the send within the call, from 1.
+        number: u32,
+        /// A pooled connection may be as dead as the last one: take a new one.
+        fresh: bool,
+    },
+    /// Do nothing until then.
+    Wait(Moment),
+    /// The call has ended like this.
+    End(Ending),
+}
+
+/// Why the relay stops although another send might succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// No send is left.
+    SendsSpent,
+    /// The next wait would outlast the client's patience.
+    PatienceSpent,
+    /// The upstream asked for a wait that outlasts the client's patience.
+    FloorTooFar,
+    /// The relay is being stopped.
+    Draining,
+}
+
+/// Why the relay refuses to send again what may have run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// It may have run and no resend of such calls is granted.
+    MayHaveRun,
+    /// Our time limit ended it: it is probably still running.
+    StillRunning,
+    /// The upstream's certificate was not accepted.
+    Certificate,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ending {
+    /// The answer was committed; its stream is the caller's business.
+    Committed,
+    /// A definite error goes back untouched.
+    Passed(Box<Failure>),
+    /// A failure goes back as it was, so that the client's own policy decides.
+    Returned(Box<Failure>),
+    /// We refuse to send again, and answer so that the client does not either.
+    Refused(Why, Box<Failure>),
+    /// Sends or patience ran out; the last failure, where a send was made at all.
+    GaveUp(Stop, Option<Box<Failure>>),
+    /// The client went away.
+    ClientLeft,
+}
+
+impl Ending {
+    /// The outcome that goes into the summary.
+    #[must_use]
+    pub const fn outcome(&self) -> Outcome {
+        match self {
+            Self::Committed => Outcome::Served,
+            Self::Passed(_) => Outcome::Passed,
+            Self::Returned(_) | Self::Refused(..) => Outcome::Refused,
+            Self::GaveUp(..) => Outcome::GaveUp,
+            Self::ClientLeft => Outcome::ClientLeft,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum State {
+    Ready,
+    Waiting(Moment),
+    Flying,
+    Done(Ending),
+}
+
+/// One call.
+#[derive(Debug)]
+pub struct Call {
+    profile: Profile,
+    nature: Nature,
+    budget: Budget,
+    state: State,
+    opened: Moment,
+    patience: Duration,
+    deadline: Option<Moment>,
+    waited: Duration,
+    fresh: bool,
+    capacity_faults: u32,
+    last: Option<Box<Failure>>,
+    events: Vec<Event>,
+}
+
+impl Call {
+    /// A call that was accepted at `now`.
+    #[must_use]
+    pub fn new(plan: Plan, now: Moment) -> Self {
+        let Plan { profile, nature, client_limit, before, not_before } = plan;
+        let (patience, deadline) = match (profile.client_limit, client_limit) {
+            (ClientLimit::Replaces, Some(limit)) => (Duration::MAX, Some(now + limit)),
+            (ClientLimit::Shortens, Some(limit)) => (profile.patience, Some(now + limit)),
+            (ClientLimit::Ignored, Some(_)) | (_, None) => (profile.patience, None),
+        };
+        let mut waited = Duration::ZERO;
+        let state = match not_before {
+            Some(until) if until > now => {
+                waited = until.since(now);
+                State::Waiting(until)
+            }
+            Some(_) | None => State::Ready,
+        };
+        Self {
+            budget: Budget::new(&profile, before),
+            profile,
+            nature,
+            state,
+            opened: now,
+            patience,
+            deadline,
+            waited,
+            fresh: false,
+            capacity_faults: 0,
+            last: None,
+            events: Vec::new(),
+        }
+    }
+
+    /// What to do next.
+    pub fn next(&mut self, now: Moment) -> Step {
+        match &self.state {
+            State::Waiting(until) if now < *until => return Step::Wait(*until),
+            State::Done(ending) => return Step::End(ending.clone()),
+            // A caller that asks again while a send is under way has lost track of it.
+            State::Flying => debug_assert!(false, "a send is under way: tell how it ended first"),
+            State::Ready | State::Waiting(_) => {}
+        }
+        if !self.budget.take_send() {
+            return self.end(Ending::GaveUp(Stop::SendsSpent, self.last.clone()));
+        }
+        self.state = State::Flying;
+        let number = self.budget.own_sends();
+        self.events.push(Event::SendStarted { send: number });
+        Step::Send { number, fresh: self.fresh }
+    }
+
+    /// The head of an answer arrived.
+    pub fn head_arrived(&mut self, status: u16) {
+        self.events.push(Event::HeadArrived { send: self.budget.own_sends(), status });
+    }
+
+    /// The answer belongs to the client from here on.
+    pub fn committed(&mut self) {
+        self.events.push(Event::Committed { send: self.budget.own_sends() });
+        self.state = State::Done(Ending::Committed);
+    }
+
+    /// The send failed.
+    pub fn failed(&mut self, failure: Failure, now: Moment, dice: &mut dyn Dice) {
+        self.events.push(Event::FaultSeen {
+            send: self.budget.own_sends(),
+            fault: failure.fault,
+            evidence: failure.evidence,
+            status: failure.status,
+            code: failure.code.clone(),
+        });
+        self.capacity_faults += u32::from(failure.fault.is_capacity());
+        let failure = Box::new(failure);
+        self.last = Some(failure.clone());
+        if let Err(ending) = self.go_on(failure, now, dice) {
+            self.state = State::Done(ending);
+        }
+    }
+
+    fn go_on(&mut self, failure: Box<Failure>, now: Moment, dice: &mut dyn Dice) -> Result<(), Ending> {
+        let Some(evidence) = failure.evidence else { return Err(Ending::Passed(failure)) };
+        match right(evidence, &self.nature, &failure) {
+            Right::Free => {}
+            Right::Failed if self.budget.take_failure() => {}
+            Right::Grant if !self.budget.grants_any() => {
+                return Err(Ending::Refused(Why::MayHaveRun, failure));
+            }
+            Right::Grant if self.budget.take_grant() => {}
+            Right::Failed | Right::Grant => return Err(Ending::Returned(failure)),
+            Right::Never if evidence == Evidence::NoAnswer => {
+                return Err(Ending::Refused(Why::StillRunning, failure));
+            }
+            Right::Never if failure.certificate => return Err(Ending::Refused(Why::Certificate, failure)),
+            Right::Never => return Err(Ending::Returned(failure)),
+        }
+        if self.budget.is_spent() {
+            return Err(Ending::GaveUp(Stop::SendsSpent, Some(failure)));
+        }
+        let wait = wait::after(&failure, self.budget.steps(), &self.profile, dice);
+        if !self.bears(wait, now) {
+            let floor = wait::floor(failure.advice, &self.profile);
+            let stop = if self.bears(floor, now) { Stop::PatienceSpent } else { Stop::FloorTooFar };
+            return Err(Ending::GaveUp(stop, Some(failure)));
+        }
+        self.waited += wait;
+        self.fresh = failure.told == crate::failure::Told::ByTransport;
+        let send = self.budget.own_sends() + 1;
+        if evidence == Evidence::MaybeRan {
+            self.events.push(Event::GrantTaken { send });
+        }
+        self.events.push(Event::WaitStarted { send, wait, fault: failure.fault, status: failure.status });
+        self.state = State::Waiting(now + wait);
+        Ok(())
+    }
+
+    fn bears(&self, wait: Duration, now: Moment) -> bool {
+        self.waited.saturating_add(wait) <= self.patience && self.deadline.is_none_or(|by| now + wait <= by)
+    }
+
+    fn end(&mut self, ending: Ending) -> Step {
+        self.state = State::Done(ending.clone());
+        Step::End(ending)
+    }
+
+    /// The relay is being stopped: a call that waits ends, one that is being answered goes on.
+    pub fn drain(&mut self) {
+        match self.state {
+            State::Ready | State::Waiting(_) => {
+                self.state = State::Done(Ending::GaveUp(Stop::Draining, self.last.clone()));
+            }
+            State::Flying | State::Done(_) => {}
+        }
+    }
+
+    /// What a re-send of this call by its client inherits. `left`: the client went away just now; with a send
+    /// under way, that send may have run.
+    #[must_use]
+    pub fn bequest(&self, left: bool) -> Spent {
+        let mut spent = self.budget.spent();
+        match &self.state {
+            State::Flying if left => spent.ambiguous = spent.ambiguous.saturating_add(1),
+            State::Done(Ending::GaveUp(Stop::SendsSpent | Stop::PatienceSpent | Stop::FloorTooFar, _))
+            | State::Done(Ending::Refused(..)) => spent.gave_up = true,
+            State::Done(
+                Ending::GaveUp(Stop::Draining, _)
+                | Ending::Committed
+                | Ending::Passed(_)
+                | Ending::Returned(_)
+                | Ending::ClientLeft,
+            )
+            | State::Ready
+            | State::Waiting(_)
+            | State::Flying => {}
+        }
+        spent
+    }
+
+    /// The last failure met.
+    #[must_use]
+    pub fn last_failure(&self) -> Option<&Failure> {
+        self.last.as_deref()
+    }
+
+    /// The profile of the call.
+    #[must_use]
+    pub const fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// The sends made so far.
+    #[must_use]
+    pub const fn sends(&self) -> u32 {
+        self.budget.own_sends()
+    }
+
+    /// The time waited, or about to be waited, between sends.
+    #[must_use]
+    pub const fn waited(&self) -> Duration {
+        self.waited
+    }
+
+    /// The longest the client is kept waiting.
+    #[must_use]
+    pub fn patience(&self) -> Duration {
+        self.deadline.map_or(self.patience, |by| by.since(self.opened).min(self.patience))
+    }
+
+    /// Steps on the curves, for the wait of a turn that is cut and resumed.
+    pub fn wait_after_cut(&mut self, failure: &Failure, dice: &mut dyn Dice) -> Duration {
+        wait::after(failure, self.budget.steps(), &self.profile, dice)
+    }
+
+    /// The events since the last time.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The summary.
+    #[must_use]
+    pub fn closing(&self, outcome: Outcome, now: Moment) -> Closing {
+        let last_fault: Option<Fault> = self.last.as_ref().map(|failure| failure.fault);
+        Closing {
+            outcome,
+            sends: self.budget.own_sends(),
+            waited: self.waited,
+            last_fault,
+            capacity_faults: self.capacity_faults,
+            maybe_billed_twice: self.budget.own_grants(),
+            took: now.since(self.opened),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,474 @@
+//! The settings, as types: whatever a `Config` holds is valid, so nothing is checked again later.
+//! Not the reading of files, flags or the environment (that is the relay's `settings`), and not the numbers
+//! of a profile (that is `profile`). Every default is here, with its reason.
+
+use crate::base_url::BaseUrl;
+use crate::client::Kind;
+use crate::listen::Listen;
+use crate::overrides::ProfileOverrides;
+use crate::profile::Profile;
+use crate::units::Invalid;
+use http::{HeaderName, HeaderValue};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// All settings of a relay.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// The addresses to listen on. Loopback unless told otherwise.
+    pub listen: Listen,
+    /// The port on each of them; 0 picks a free one. 8787 is rarely taken and needs no privilege.
+    pub port: u16,
+    /// What a client has to show to be served; needed, and always set, beyond loopback.
+    pub token: Option<Secret>,
+    /// The one upstream for everything. `None`: chosen by the credential that each request carries.
+    pub upstream: Option<UpstreamChoice>,
+    /// The profile of calls whose route or client names none.
+    pub profile: ProfileChoice,
+    /// Every profile by name: the four that ship, as changed, and the user's own.
+    pub profiles: BTreeMap<String, Profile>,
+    /// Every upstream by name: the three that ship, as changed, and the user's own.
+    pub upstreams: BTreeMap<String, Upstream>,
+    /// The routes in the order of the file; the first that matches a call holds.
+    pub routes: Vec<Route>,
+    /// How long each step of a send may take.
+    pub timeouts: Timeouts,
+    /// How much of an answer is held back before it is committed.
+    pub hold: Hold,
+    /// How much of the requests is kept for a resend.
+    pub bodies: Bodies,
+    /// What is known of, and allowed for, each kind of client.
+    pub clients: BTreeMap<Kind, ClientSettings>,
+    /// PEM files of certificates that are trusted besides the system's.
+    pub ca_files: Vec<PathBuf>,
+    /// Origins of web pages that may call the relay, besides its own; in lower case, without a slash at the end.
+    pub allowed_origins: Vec<String>,
+    /// What is written to the log.
+    pub log: LogSettings,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: Listen::default(),
+            port: 8787,
+            token: None,
+            upstream: None,
+            profile: ProfileChoice::Auto,
+            profiles: shipped_profiles(),
+            upstreams: shipped_upstreams(),
+            routes: Vec::new(),
+            timeouts: Timeouts::default(),
+            hold: Hold::default(),
+            bodies: Bodies::default(),
+            clients: Kind::ALL.map(|name| (name, ClientSettings::default())).into(),
+            ca_files: Vec::new(),
+            allowed_origins: Vec::new(),
+            log: LogSettings::default(),
+        }
+    }
+}
+
+impl Config {
+    /// The first route that fits.
+    #[must_use]
+    pub fn route(&self, path: &str, client: Kind, model: Option<&str>) -> Option<&Route> {
+        self.routes.iter().find(|route| route.matches(path, client, model))
+    }
+
+    /// The profile that is asked for: by the route, else for the client, else for all.
+    #[must_use]
+    pub fn profile_choice<'a>(&'a self, route: Option<&'a Route>, client: Kind) -> &'a ProfileChoice {
+        let by_client = || self.clients.get(&client).and_then(|settings| settings.profile.as_ref());
+        route.and_then(|route| route.profile.as_ref()).or_else(by_client).unwrap_or(&self.profile)
+    }
+
+    /// What is set for this kind of client.
+    #[must_use]
+    pub fn client(&self, name: Kind) -> ClientSettings {
+        self.clients.get(&name).cloned().unwrap_or_default()
+    }
+}
+
+/// The four profiles that ship.
+#[must_use]
+pub fn shipped_profiles() -> BTreeMap<String, Profile> {
+    BTreeMap::from([
+        ("interactive".to_owned(), Profile::interactive()),
+        ("batch".to_owned(), Profile::batch()),
+        ("patient".to_owned(), Profile::patient()),
+        ("strict".to_owned(), Profile::strict()),
+    ])
+}
+
+/// The three upstreams that ship, one for each family of credentials.
+#[must_use]
+pub fn shipped_upstreams() -> BTreeMap<String, Upstream> {
+    const URLS: [(&str, &str); 3] = [
+        ("openai", "https://api.openai.com/v1"),
+        ("chatgpt", "https://chatgpt.com/backend-api/codex"),
+        ("anthropic", "https://api.anthropic.com"),
+    ];
+    let entry = |(name, url): (&str, &str)| Some((name.to_owned(), Upstream::at(url.parse().ok()?)));
+    URLS.into_iter().filter_map(entry).collect()
+}
+
+/// A text that never shows in a log, a message or a debug print.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps the text as a secret.
+    #[must_use]
+    pub const fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text itself, for comparing.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Secret(…)")
+    }
+}
+
+impl FromStr for Secret {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        const ALLOWED: &str = "a token has 16 to 1024 letters, digits and signs of ASCII, and no space";
+        if !text.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(Invalid::new("has a space or a character beyond ASCII", ALLOWED));
+        }
+        // Sixteen is out of reach of guessing over a network, even in hexadecimal digits.
+        match text.len() {
+            16..=1024 => Ok(Self(text.to_owned())),
+            0..16 => Err(Invalid::new("is too short", ALLOWED)),
+            _ => Err(Invalid::new("is too long", ALLOWED)),
+        }
+    }
+}
+
+/// The one upstream that everything goes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UpstreamChoice {
+    /// The entry of this name, which exists.
+    Named(String),
+    /// An upstream that has no entry.
+    Url(Upstream),
+}
+
+/// One upstream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upstream {
+    /// Where it lives; the request's path is appended.
+    pub url: BaseUrl,
+    /// Headers added to each send, in place of the client's of the same name. Marked as sensitive.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whether a cloud credential may go there in the clear. False: anyone on the way could read it.
+    pub allow_plaintext: bool,
+    /// Whether a `/v1` at the start of the request's path is dropped. `None`: as the URL suggests.
+    pub strip_v1: Option<bool>,
+}
+
+impl Upstream {
+    /// An upstream of which only the address is known.
+    #[must_use]
+    pub const fn at(url: BaseUrl) -> Self {
+        Self { url, headers: Vec::new(), allow_plaintext: false, strip_v1: None }
+    }
+
+    /// Whether a `/v1` at the start of the request's path is dropped: where the entry says so, or where its URL
+    /// ends in `/backend-api/codex`, whose service has no `/v1`.
+    #[must_use]
+    pub fn strips_v1(&self) -> bool {
+        self.strip_v1.unwrap_or_else(|| self.url.path().ends_with("/backend-api/codex"))
+    }
+
+    /// The upstream of everything, resolved.
+    #[must_use]
+    pub fn chosen<'a>(choice: &'a UpstreamChoice, among: &'a BTreeMap<String, Self>) -> Option<&'a Self> {
+        match choice {
+            UpstreamChoice::Named(name) => among.get(name),
+            UpstreamChoice::Url(upstream) => Some(upstream),
+        }
+    }
+}
+
+/// Which profile a call gets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ProfileChoice {
+    /// By what is known of the client. The default: nobody has to know the profiles.
+    #[default]
+    Auto,
+    /// The profile of this name, which exists.
+    Named(String),
+}
+
+impl ProfileChoice {
+    /// Reads a name, of which `auto` is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Self {
+        if name == "auto" { Self::Auto } else { Self::Named(name.to_owned()) }
+    }
+
+    /// The name in settings.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Auto => "auto",
+            Self::Named(name) => name,
+        }
+    }
+}
+
+/// What is different for some calls. A condition that is not set fits every call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Route {
+    /// Fits this path and all below it.
+    pub path: Option<String>,
+    /// Fits this kind of client.
+    pub client: Option<Kind>,
+    /// Fits this model; a `*` at the end stands for any rest.
+    pub model: Option<String>,
+    /// The name of the upstream to send to.
+    pub upstream: Option<String>,
+    /// The profile to use.
+    pub profile: Option<ProfileChoice>,
+    /// Numbers in place of the profile's; they fit every profile that the route can meet.
+    pub overrides: ProfileOverrides,
+}
+
+impl Route {
+    /// Whether the route fits a call.
+    #[must_use]
+    pub fn matches(&self, path: &str, client: Kind, model: Option<&str>) -> bool {
+        let below = |prefix: &String| match path.strip_prefix(prefix.as_str()) {
+            Some(rest) => rest.is_empty() || prefix.ends_with('/') || rest.starts_with(['/', '?']),
+            None => false,
+        };
+        let same_model = |pattern: &String| match (pattern.strip_suffix('*'), model) {
+            (_, None) => false,
+            (Some(start), Some(model)) => model.starts_with(start),
+            (None, Some(model)) => model == pattern,
+        };
+        self.path.as_ref().is_none_or(below)
+            && self.client.is_none_or(|wanted| wanted == client)
+            && self.model.as_ref().is_none_or(same_model)
+    }
+}
+
+/// How long each step of a send may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until a connection stands, TLS included. 10 s covers a lost packet or two on a slow line.
+    pub connect: Duration,
+    /// Until the first byte of an answer, for every client. `None`: no limit for Codex, which waits for an hour
+    /// by itself, a known client's own limit for it, and `first_byte_unknown` for all others.
+    pub first_byte: Option<Duration>,
+    /// Until the first byte of an answer, for clients of which no limit is known. Long answers that are not
+    /// streamed take minutes, and a limit hit means work that was paid for and lost: 15 min.
+    pub first_byte_unknown: Duration,
+    /// Between two signs of life of an answer. 300 s is what Codex itself bears.
+    pub idle: Duration,
+    /// How long a connection nobody uses stays fit for a POST. Edges close theirs after 60 s; 45 s stays clear of it.
+    pub pool_idle: Duration,
+    /// How long open calls may go on after the relay is told to stop. 300 s lets most turns end.
+    pub drain: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first_byte: None,
+            first_byte_unknown: Duration::from_secs(15 * 60),
+            idle: Duration::from_secs(300),
+            pool_idle: Duration::from_secs(45),
+            drain: Duration::from_secs(300),
+        }
+    }
+}
+
+/// How much, and how long, the beginning of an answer is held back in case it turns out to be a refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// At most so many bytes. Lifecycle events echo the request's tools and instructions; 256 KiB holds those.
+    pub bytes: u64,
+    /// At most so long after the upstream's head (no limit for Codex). 20 s stays below what people and
+    /// proxies bear without a byte.
+    pub time: Duration,
+}
+
+impl Default for Hold {
+    fn default() -> Self {
+        Self { bytes: 256 << 10, time: Duration::from_secs(20) }
+    }
+}
+
+/// How much of the requests is kept for a resend; what exceeds it is streamed and cannot be sent again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bodies {
+    /// Bytes kept of one request. 128 MiB is four times what services take at most (32 MB).
+    pub each: u64,
+    /// Bytes kept of all requests together. 1 GiB is eight of the largest, and bounds the relay's memory.
+    pub total: u64,
+}
+
+impl Default for Bodies {
+    fn default() -> Self {
+        Self { each: 128 << 20, total: 1 << 30 }
+    }
+}
+
+/// What is set for one kind of client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientSettings {
+    /// The profile of its calls, where their route names none.
+    pub profile: Option<ProfileChoice>,
+    /// The longest this client waits for the head of an answer, in place of what is known of it.
+    pub limit: Option<Duration>,
+    /// Codex only: a fatal capacity event after the commit is withheld and the connection cut, so that Codex
+    /// resumes by itself. True: passed on, the event ends the turn and loses its work.
+    pub cut_fatal: bool,
+    /// Codex only: how often in one turn. 3 leaves Codex two of its own five reconnections.
+    pub cuts: u32,
+}
+
+impl Default for ClientSettings {
+    fn default() -> Self {
+        Self { profile: None, limit: None, cut_fatal: true, cuts: 3 }
+    }
+}
+
+/// What is written to the log.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LogSettings {
+    /// The least important that is still written.
+    pub level: LogLevel,
+}
+
+/// How much is written to the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum LogLevel {
+    /// What the relay itself could not do.
+    Error,
+    /// And what needs attention soon.
+    Warn,
+    /// And each wait and each retried call. The default: silent as long as all is well.
+    #[default]
+    Info,
+    /// And every call.
+    Debug,
+    /// And every step of every call.
+    Trace,
+}
+
+impl LogLevel {
+    /// Every level, the quietest first.
+    pub const ALL: [Self; 5] = [Self::Error, Self::Warn, Self::Info, Self::Debug, Self::Trace];
+
+    /// The name in settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_upstreams_are_whole() {
+        let upstreams = shipped_upstreams();
+        let shown: Vec<_> = upstreams
+            .iter()
+            .map(|(name, upstream)| (name.as_str(), upstream.url.to_string(), upstream.strips_v1()))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("anthropic", "https://api.anthropic.com".to_owned(), false),
+                ("chatgpt", "https://chatgpt.com/backend-api/codex".to_owned(), true),
+                ("openai", "https://api.openai.com/v1".to_owned(), false),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_entry_that_says_whether_v1_is_dropped_is_heeded() {
+        let mut upstream = Upstream::at("https://proxy.example/backend-api/codex".parse().unwrap());
+        assert!(upstream.strips_v1());
+        upstream.strip_v1 = Some(false);
+        assert!(!upstream.strips_v1());
+    }
+
+    #[test]
+    fn a_secret_does_not_show_itself() {
+        let secret: Secret = "0123456789abcdef".parse().unwrap();
+        let config = Config { token: Some(secret.clone()), ..Config::default() };
+        assert!(!format!("{config:?}").contains("0123456789abcdef"));
+        assert_eq!(secret.expose(), "0123456789abcdef");
+        for bad in ["s3cr3t", "has a space in its middle", "bey\u{f6}nd-ascii-bey\u{f6}nd", ""] {
+            let error = bad.parse::<Secret>().unwrap_err();
+            assert!(bad.is_empty() || !error.to_string().contains(bad), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_first_route_that_fits_holds() {
+        let route = |path: Option<&str>, client, model: Option<&str>| Route {
+            path: path.map(str::to_owned),
+            client,
+            model: model.map(str::to_owned),
+            ..Route::default()
+        };
+        let routes = vec![
+            route(Some("/v1/messages"), None, None),
+            route(None, Some(Kind::Codex), Some("gpt-5*")),
+            route(None, None, Some("o3")),
+        ];
+        let config = Config { routes, ..Config::default() };
+        let nth = |path: &str, client, model| {
+            let found = config.route(path, client, model)?;
+            config.routes.iter().position(|route| route == found)
+        };
+        assert_eq!(nth("/v1/messages", Kind::Codex, Some("gpt-5")), Some(0));
+        assert_eq!(nth("/v1/messages/count_tokens", Kind::Other, None), Some(0));
+        assert_eq!(nth("/v1/messages?beta=true", Kind::Other, None), Some(0));
+        assert_eq!(nth("/v1/messagesx", Kind::Other, None), None);
+        assert_eq!(nth("/v1/responses", Kind::Codex, Some("gpt-5-codex")), Some(1));
+        assert_eq!(nth("/v1/responses", Kind::Other, Some("gpt-5-codex")), None);
+        assert_eq!(nth("/v1/responses", Kind::Other, Some("o3")), Some(2));
+        assert_eq!(nth("/v1/responses", Kind::Other, Some("o3-mini")), None);
+    }
+
+    #[test]
+    fn a_route_chooses_the_profile_before_the_client_and_the_client_before_all() {
+        let mut config = Config { profile: ProfileChoice::from_name("batch"), ..Config::default() };
+        let route = Route { profile: Some(ProfileChoice::Auto), ..Route::default() };
+        assert_eq!(config.profile_choice(None, Kind::Codex).name(), "batch");
+        let codex =
+            ClientSettings { profile: Some(ProfileChoice::from_name("strict")), ..ClientSettings::default() };
+        config.clients.insert(Kind::Codex, codex);
+        assert_eq!(config.profile_choice(None, Kind::Codex).name(), "strict");
+        assert_eq!(config.profile_choice(Some(&Route::default()), Kind::Codex).name(), "strict");
+        assert_eq!(config.profile_choice(Some(&route), Kind::Codex).name(), "auto");
+        assert_eq!(config.profile_choice(None, Kind::Other).name(), "batch");
+    }
+}

@@ -1,0 +1,89 @@
+//! Anthropic Messages, for the API and for Claude subscriptions.
+
+use super::{Dialect, Heard, Rule, Statuses};
+use crate::evidence::Says;
+use crate::fault::Fault;
+use crate::sse;
+
+/// The dialect.
+#[derive(Debug)]
+pub(super) struct Anthropic;
+
+const CLAUDE_CODE: &str = "Claude Code 2.1.332, source";
+const API: &str = "Anthropic API, errors";
+
+const RULES: &[Rule] = &[
+    // The service could not look the plan up: a short wait, not the end of the plan.
+    Rule::header(
+        "anthropic-ratelimit-unified-overage-disabled-reason",
+        "fetch_error",
+        Fault::Throttled,
+        Says::Refused,
+        CLAUDE_CODE,
+    ),
+    Rule::header(
+        "anthropic-ratelimit-unified-overage-disabled-reason",
+        "unknown",
+        Fault::Throttled,
+        Says::Refused,
+        CLAUDE_CODE,
+    ),
+    // A subscription's window is used up: hours to days.
+    Rule::header(
+        "anthropic-ratelimit-unified-status",
+        "rejected",
+        Fault::QuotaSpent,
+        Says::Final,
+        CLAUDE_CODE,
+    ),
+    Rule::code("enforced_spend_limit_reached", Statuses::Any, Fault::QuotaSpent, Says::Final, API),
+    Rule::code("contract_spend_limit_reached", Statuses::Any, Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
+    Rule::code("service_spend_limit_reached", Statuses::Any, Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
+    Rule::code("org_spend_cap_reached", Statuses::Any, Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
+    Rule::code("credits_required", Statuses::Any, Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
+    Rule::code("timeout_error", Statuses::Any, Fault::ServerFailed, Says::MaybeRan, API),
+];
+
+impl Dialect for Anthropic {
+    fn name(&self) -> &'static str {
+        "anthropic"
+    }
+
+    fn rules(&self) -> &'static [Rule] {
+        RULES
+    }
+
+    fn hear(&self, event: &sse::Event<'_>) -> Heard {
+        if event.data.trim_ascii().is_empty() {
+            return Heard::Lifecycle;
+        }
+        let kind = super::generic::kind(event);
+        match kind.as_deref() {
+            Some("message_start" | "ping") => Heard::Lifecycle,
+            Some("error") => Heard::Fault,
+            Some("message_stop") => Heard::End,
+            Some(_) | None => Heard::Output,
+        }
+    }
+
+    fn names_its_end(&self) -> bool {
+        true
+    }
+
+    fn error_body(&self, fault: Fault, code: &str, message: &str) -> serde_json::Value {
+        let kind = match fault {
+            Fault::Overloaded | Fault::AtCapacity => "overloaded_error",
+            Fault::Throttled => "rate_limit_error",
+            Fault::QuotaSpent => "billing_error",
+            Fault::Authentication => "authentication_error",
+            Fault::BadRequest | Fault::TooLong | Fault::ContentRefused => "invalid_request_error",
+            Fault::Challenge => "permission_error",
+            Fault::ServerFailed
+            | Fault::BrokenStream
+            | Fault::EmptyAnswer
+            | Fault::NoAnswer
+            | Fault::NeverSent => "api_error",
+        };
+        serde_json::json!({ "type": "error", "error": { "type": kind, "message": message, "code": code } })
+    }
+}

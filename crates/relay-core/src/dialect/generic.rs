@@ -1,0 +1,79 @@
+//! What nothing else recognises: an API of its own behind the relay. Any event is output unless it is an error
+//! and nothing else, and no end is known, so a tidy end is an end.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::{Dialect, Heard, Rule};
+use crate::fault::Fault;
+use crate::json;
+use crate::sse;
+
+/// The dialect.
+#[derive(Debug)]
+pub(super) struct Generic;
+
+impl Dialect for Generic {
+    fn name(&self) -> &'static str {
+        "generic"
+    }
+
+    fn rules(&self) -> &'static [Rule] {
+        &[]
+    }
+
+    fn hear(&self, event: &sse::Event<'_>) -> Heard {
+        if event.data.trim_ascii().is_empty() {
+            Heard::Lifecycle
+        } else if event.data == b"[DONE]" {
+            Heard::End
+        } else if event.name == b"error" || json::is_top_level_error(event.data) {
+            Heard::Fault
+        } else {
+            Heard::Output
+        }
+    }
+
+    fn names_its_end(&self) -> bool {
+        false
+    }
+
+    fn error_body(&self, fault: Fault, code: &str, message: &str) -> serde_json::Value {
+        openai_error(fault, code, message)
+    }
+}
+
+/// An event's kind: its `event:` name, or the `type` inside its JSON where it has no name.
+pub(super) fn kind<'a>(event: &sse::Event<'a>) -> Option<Cow<'a, str>> {
+    #[derive(Deserialize)]
+    struct Typed<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Option<Cow<'a, str>>,
+    }
+    if event.name.is_empty() {
+        serde_json::from_slice::<Typed<'a>>(event.data).ok()?.kind
+    } else {
+        std::str::from_utf8(event.name).ok().map(Cow::Borrowed)
+    }
+}
+
+/// The OpenAI shape of an error, which most clients read.
+pub(super) fn openai_error(fault: Fault, code: &str, message: &str) -> serde_json::Value {
+    let kind = match fault {
+        Fault::Throttled => "rate_limit_error",
+        Fault::QuotaSpent => "insufficient_quota",
+        Fault::AtCapacity | Fault::Overloaded => "service_unavailable_error",
+        Fault::Authentication
+        | Fault::BadRequest
+        | Fault::TooLong
+        | Fault::ContentRefused
+        | Fault::Challenge => "invalid_request_error",
+        Fault::ServerFailed
+        | Fault::BrokenStream
+        | Fault::EmptyAnswer
+        | Fault::NoAnswer
+        | Fault::NeverSent => "server_error",
+    };
+    serde_json::json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })
+}

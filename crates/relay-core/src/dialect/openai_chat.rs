@@ -1,0 +1,111 @@
+//! OpenAI Chat Completions, which most gateways and own servers speak.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::{Dialect, Heard, Rule};
+use crate::fault::Fault;
+use crate::sse;
+
+/// The dialect.
+#[derive(Debug)]
+pub(super) struct OpenAiChat;
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    error: Option<&'a serde_json::value::RawValue>,
+    #[serde(default)]
+    choices: Option<Vec<Choice>>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    #[serde(default)]
+    delta: Option<Delta>,
+    #[serde(default)]
+    finish_reason: Option<IgnoredAny>,
+    #[serde(flatten)]
+    rest: Rest,
+}
+
+/// A first chunk names the role and nothing else.
+#[derive(Deserialize)]
+struct Delta {
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default)]
+    role: Option<IgnoredAny>,
+    #[serde(default)]
+    refusal: Option<IgnoredAny>,
+    #[serde(flatten)]
+    rest: Rest,
+}
+
+/// Keys that are not known; any but those that never carry output counts as output.
+#[derive(Deserialize)]
+struct Rest(std::collections::BTreeMap<String, serde_json::Value>);
+
+impl Rest {
+    fn is_silent(&self) -> bool {
+        self.0.iter().all(|(key, value)| value.is_null() || key == "index" || key == "logprobs")
+    }
+}
+
+impl Choice {
+    fn is_silent(&self) -> bool {
+        self.rest.is_silent()
+            && self.delta.as_ref().is_none_or(|delta| {
+                // The role is the only word of an opening chunk.
+                let _opening = &delta.role;
+                delta.refusal.is_none()
+                    && delta.content.as_deref().unwrap_or("").is_empty()
+                    && delta.rest.is_silent()
+            })
+    }
+}
+
+impl Dialect for OpenAiChat {
+    fn name(&self) -> &'static str {
+        "openai_chat"
+    }
+
+    fn rules(&self) -> &'static [Rule] {
+        &[]
+    }
+
+    fn hear(&self, event: &sse::Event<'_>) -> Heard {
+        let data = event.data.trim_ascii();
+        if data.is_empty() {
+            return Heard::Lifecycle;
+        }
+        if data == b"[DONE]" {
+            return Heard::End;
+        }
+        if event.name == b"error" {
+            return Heard::Fault;
+        }
+        let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) else { return Heard::Output };
+        let failed =
+            chunk.error.is_some_and(|error| !matches!(error.get(), "null" | "false" | "{}" | "\"\""));
+        let choices = chunk.choices.unwrap_or_default();
+        if failed && choices.iter().all(Choice::is_silent) {
+            Heard::Fault
+        } else if choices.iter().any(|choice| choice.finish_reason.is_some()) {
+            // Not every service says [DONE]; the finish reason is the last word on the output.
+            Heard::End
+        } else if choices.iter().all(Choice::is_silent) {
+            Heard::Lifecycle
+        } else {
+            Heard::Output
+        }
+    }
+
+    fn names_its_end(&self) -> bool {
+        true
+    }
+
+    fn error_body(&self, fault: Fault, code: &str, message: &str) -> serde_json::Value {
+        super::generic::openai_error(fault, code, message)
+    }
+}

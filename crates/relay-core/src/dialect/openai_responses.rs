@@ -1,0 +1,69 @@
+//! OpenAI Responses, as api.openai.com and the ChatGPT backend of Codex speak it.
+
+use super::{Dialect, Heard, Rule};
+use crate::fault::Fault;
+use crate::sse;
+
+/// The dialect.
+#[derive(Debug)]
+pub(super) struct OpenAiResponses;
+
+/// Events that carry no output (Codex CLI 0.171.0: they may stand before any output and be repeated).
+const LIFECYCLE: &[&str] = &[
+    "response.created",
+    "response.in_progress",
+    "response.queued",
+    "codex.rate_limits",
+    "codex.response.metadata",
+    "keepalive",
+];
+
+impl Dialect for OpenAiResponses {
+    fn name(&self) -> &'static str {
+        "openai_responses"
+    }
+
+    fn rules(&self) -> &'static [Rule] {
+        &[]
+    }
+
+    fn hear(&self, event: &sse::Event<'_>) -> Heard {
+        if event.data.trim_ascii().is_empty() {
+            return Heard::Lifecycle;
+        }
+        if event.data == b"[DONE]" {
+            return Heard::End;
+        }
+        let kind = super::generic::kind(event);
+        match kind.as_deref() {
+            Some("response.completed" | "response.incomplete") => Heard::End,
+            Some("response.failed" | "error") => Heard::Fault,
+            Some(kind) if LIFECYCLE.contains(&kind) => Heard::Lifecycle,
+            Some(_) | None => Heard::Output,
+        }
+    }
+
+    fn names_its_end(&self) -> bool {
+        true
+    }
+
+    fn error_body(&self, fault: Fault, code: &str, message: &str) -> serde_json::Value {
+        super::generic::openai_error(fault, code, message)
+    }
+}
+
+/// A `response.failed` event: the one way to end a Codex turn with its own words for being at capacity.
+#[must_use]
+pub fn failed_event(code: &str, message: &str) -> String {
+    let data = serde_json::json!({
+        "type": "response.failed",
+        "sequence_number": 0,
+        "response": {
+            "id": "resp_steady_relay",
+            "object": "response",
+            "status": "failed",
+            "error": { "code": code, "message": message },
+        },
+    });
+    format!("event: response.failed\ndata: {data}\n\n")
+}

@@ -1,0 +1,158 @@
+//! Something that happened, as a value: the only vocabulary of observation. Log, status, metrics, history and
+//! dashboard are observers of this enum and nothing else.
+//!
+//! No variant has a field that could hold a header, a body or a message: what comes from outside passes through
+//! [`crate::failure::label`] first.
+
+use std::time::Duration;
+
+use crate::evidence::{Evidence, Operation};
+use crate::fault::Fault;
+
+/// The number of a call since the relay started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub u64);
+
+impl std::fmt::Display for CallId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "c{}", self.0)
+    }
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// The client got a real answer, whole.
+    Served,
+    /// A definite error of the upstream went back as it was.
+    Passed,
+    /// A failure that we do not send again went back, or we refused the call ourselves.
+    Refused,
+    /// Sends or patience ran out.
+    GaveUp,
+    /// The answer broke off after some of it had reached the client.
+    Broken,
+    /// A fatal capacity event was withheld and the connection cut, so that the client resumes.
+    Cut,
+    /// The client went away.
+    ClientLeft,
+}
+
+impl Outcome {
+    /// The name in logs and status.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Served => "served",
+            Self::Passed => "passed",
+            Self::Refused => "refused",
+            Self::GaveUp => "gave_up",
+            Self::Broken => "broken",
+            Self::Cut => "cut",
+            Self::ClientLeft => "client_left",
+        }
+    }
+}
+
+/// The bounded names that belong to a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Labels {
+    /// The client.
+    pub client: &'static str,
+    /// The dialect.
+    pub dialect: &'static str,
+    /// What the request does.
+    pub operation: Operation,
+    /// The upstream's name in the settings, or its host.
+    pub upstream: Box<str>,
+    /// The model, where the request names one.
+    pub model: Option<Box<str>>,
+    /// The profile.
+    pub profile: Box<str>,
+}
+
+/// The summary of a call at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Closing {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The sends of this call.
+    pub sends: u32,
+    /// The time spent waiting between sends.
+    pub waited: Duration,
+    /// The last fault met, where there was any.
+    pub last_fault: Option<Fault>,
+    /// Capacity faults met, which is what the relay is there for.
+    pub capacity_faults: u32,
+    /// Resends of what may have run: it may have been billed twice.
+    pub maybe_billed_twice: u32,
+    /// From accept to the end.
+    pub took: Duration,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A call was accepted and understood.
+    CallOpened {
+        /// Its names.
+        labels: Labels,
+        /// It goes on from what an earlier call of the same client spent.
+        inherited_sends: u32,
+    },
+    /// A send was counted and began.
+    SendStarted {
+        /// Its number within the call, from 1.
+        send: u32,
+    },
+    /// The head of an answer arrived.
+    HeadArrived {
+        /// The send it belongs to.
+        send: u32,
+        /// The answer's status.
+        status: u16,
+    },
+    /// A send failed.
+    FaultSeen {
+        /// The send.
+        send: u32,
+        /// What went wrong.
+        fault: Fault,
+        /// What it says about execution; `None`: final.
+        evidence: Option<Evidence>,
+        /// The answer's status.
+        status: Option<u16>,
+        /// The structured code, as a label.
+        code: Option<Box<str>>,
+    },
+    /// The call waits before its next send.
+    WaitStarted {
+        /// The number of the send that comes after the wait.
+        send: u32,
+        /// How long.
+        wait: Duration,
+        /// Why.
+        fault: Fault,
+        /// The status of the answer that made it wait.
+        status: Option<u16>,
+    },
+    /// A resend of what may have run was granted.
+    GrantTaken {
+        /// The number of the send that may be the second to run.
+        send: u32,
+    },
+    /// The answer belongs to the client from here on.
+    Committed {
+        /// The send that is answered.
+        send: u32,
+    },
+    /// A fatal capacity event was withheld and the connection is being cut.
+    StreamCut {
+        /// The fault in the event.
+        fault: Fault,
+        /// How many times this turn was cut, this one included.
+        cuts: u32,
+    },
+    /// The call ended.
+    CallClosed(Closing),
+}

@@ -1,0 +1,89 @@
+//! One failed send, as a value: the fault, the evidence, and what the upstream said about coming back.
+
+use crate::evidence::Evidence;
+use crate::fault::Fault;
+use crate::retry_after::Advice;
+
+/// Where in the exchange the failure was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// By the status of an answer.
+    ByStatus,
+    /// By an error object in a 2xx JSON body.
+    InBody,
+    /// By an event of a 2xx stream.
+    InStream,
+    /// By the connection: nothing, or not all, of an answer came.
+    ByTransport,
+}
+
+/// One failed send.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    /// What went wrong.
+    pub fault: Fault,
+    /// What it says about execution; `None`: final, it goes back to the client as it is.
+    pub evidence: Option<Evidence>,
+    /// When to come back.
+    pub advice: Advice,
+    /// Where it was told.
+    pub told: Told,
+    /// The answer's status.
+    pub status: Option<u16>,
+    /// Whether a structured code named the fault, rather than the status alone.
+    pub by_code: bool,
+    /// The structured code, as plain and short as a label.
+    pub code: Option<Box<str>>,
+    /// The upstream's own words. May hold anything: redact before it is shown, never put it into an event.
+    pub message: Option<Box<str>>,
+    /// The certificate was not accepted: never sent, and never worth another try.
+    pub certificate: bool,
+}
+
+impl Failure {
+    /// A failure that the connection tells.
+    #[must_use]
+    pub const fn of_transport(fault: Fault, evidence: Evidence) -> Self {
+        Self {
+            fault,
+            evidence: Some(evidence),
+            advice: Advice::Silent,
+            told: Told::ByTransport,
+            status: None,
+            by_code: false,
+            code: None,
+            message: None,
+            certificate: false,
+        }
+    }
+
+    /// The same, with words for a person: what the operating system or the TLS library said.
+    #[must_use]
+    pub fn saying(mut self, words: impl Into<Box<str>>) -> Self {
+        self.message = Some(words.into());
+        self
+    }
+}
+
+/// A label that came from outside, cut to what a log line or a metric may hold: 64 characters of
+/// letters, digits and `_ - . : /`.
+#[must_use]
+pub fn label(text: &str) -> Box<str> {
+    text.chars()
+        .filter(|c| c.is_ascii_alphanumeric() || "_-.:/".contains(*c))
+        .take(64)
+        .collect::<String>()
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::label;
+
+    #[test]
+    fn a_label_is_short_and_plain() {
+        assert_eq!(&*label("gpt-5.6-sol"), "gpt-5.6-sol");
+        assert_eq!(&*label("evil\nline \u{1b}[31m Bearer"), "evilline31mBearer");
+        assert_eq!(label(&"x".repeat(500)).len(), 64);
+    }
+}

@@ -1,0 +1,201 @@
+//! Looking at a few fields of a JSON text without keeping the rest.
+//!
+//! What it is not: a model of anybody's API. It finds the fields that decide whether and when a call may be
+//! sent again; what they mean is the dialects' business. No tree is ever built: what is not looked for is
+//! skipped, what is looked for is borrowed until it turns out to matter. A request may be a hundred megabytes
+//! of conversation.
+//!
+//! Everything is read by structure, never searched for: a model may well talk about errors.
+
+mod error;
+mod hash;
+mod peek;
+
+pub use error::{ErrorFields, error_fields, is_top_level_error, refusal_fields};
+pub use hash::canonical_hash;
+pub use peek::{Peek, peek};
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// The members of an object that were looked for. One that is `null` is absent.
+#[derive(Default)]
+struct Members<'a> {
+    known: BTreeMap<&'static str, &'a RawValue>,
+    /// There is something else: a member that was not looked for, or this is no object at all.
+    has_others: bool,
+}
+
+impl<'a> Members<'a> {
+    /// The members `names` of the object that `text` is; `None` where it is none.
+    ///
+    /// Of a member that is there twice the last one counts, as it does for most readers.
+    fn of(text: &'a str, names: &'static [&'static str]) -> Option<Self> {
+        if !text.trim_start().starts_with('{') {
+            return None;
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let members = Wanted(names).deserialize(&mut deserializer).ok()?;
+        deserializer.end().ok()?;
+        Some(members)
+    }
+
+    fn get(&self, name: &str) -> Option<&'a str> {
+        self.known.get(name).map(|value| value.get())
+    }
+
+    /// A member that is a text and not an empty one.
+    fn text(&self, name: &str) -> Option<String> {
+        self.get(name).and_then(text)
+    }
+
+    fn is_full(&self, name: &str) -> bool {
+        self.get(name).is_some_and(is_full)
+    }
+}
+
+/// The text that a JSON value is, unless it is empty.
+fn text(value: &str) -> Option<String> {
+    if !value.starts_with('"') {
+        return None;
+    }
+    serde_json::from_str(value).ok().filter(|text: &String| !text.is_empty())
+}
+
+/// Whether a JSON value holds anything: not `null`, `false`, `""`, `[]` or `{}`.
+fn is_full(value: &str) -> bool {
+    match value.as_bytes() {
+        [b'{' | b'[', inner @ .., _] => !inner.trim_ascii().is_empty(),
+        [b'"', inner @ .., _] => !inner.is_empty(),
+        [first, ..] => !matches!(first, b'n' | b'f'),
+        [] => false,
+    }
+}
+
+/// Hands over the members `names` of each item of the array that `text` is. An item that is no object has
+/// none.
+fn each_item<'a>(text: &'a str, names: &'static [&'static str], each: impl FnMut(Members<'a>)) -> Option<()> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    deserializer.deserialize_seq(Items { names, each }).ok()?;
+    deserializer.end().ok()
+}
+
+/// The first item of the array that `text` is.
+fn first_item(text: &str) -> Option<&str> {
+    let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+    items.first().map(|item| item.get())
+}
+
+/// Reads the members with these names out of whatever comes.
+struct Wanted(&'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for Wanted {
+    type Value = Members<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Members<'de>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Wanted {
+    type Value = Members<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+        let mut members = Members::default();
+        while let Some(name) = map.next_key_seed(NameIn(self.0))? {
+            if let Some(name) = name {
+                match map.next_value::<Option<&RawValue>>()? {
+                    Some(value) => members.known.insert(name, value),
+                    None => members.known.remove(name),
+                };
+            } else {
+                members.has_others |= map.next_value::<Option<IgnoredAny>>()?.is_some();
+            }
+        }
+        Ok(members)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Members<'de>, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        no_object()
+    }
+
+    fn visit_str<E: de::Error>(self, _: &str) -> Result<Members<'de>, E> {
+        no_object()
+    }
+
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Members<'de>, E> {
+        no_object()
+    }
+
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Members<'de>, E> {
+        no_object()
+    }
+
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Members<'de>, E> {
+        no_object()
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Members<'de>, E> {
+        no_object()
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Members<'de>, E> {
+        no_object()
+    }
+}
+
+fn no_object<'a, E>() -> Result<Members<'a>, E> {
+    Ok(Members { known: BTreeMap::new(), has_others: true })
+}
+
+/// Reads an object's key as the one of these names that it is, without keeping it.
+struct NameIn(&'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for NameIn {
+    type Value = Option<&'static str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for NameIn {
+    type Value = Option<&'static str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: de::Error>(self, key: &str) -> Result<Self::Value, E> {
+        Ok(self.0.iter().find(|name| **name == key).copied())
+    }
+}
+
+/// Reads an array item by item.
+struct Items<F> {
+    names: &'static [&'static str],
+    each: F,
+}
+
+impl<'de, F: FnMut(Members<'de>)> Visitor<'de> for Items<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
+        while let Some(members) = seq.next_element_seed(Wanted(self.names))? {
+            (self.each)(members);
+        }
+        Ok(())
+    }
+}

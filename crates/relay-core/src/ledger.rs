@@ -1,0 +1,235 @@
+//! What earlier calls of the same client spent, so that a client's own re-send goes on from there instead of
+//! starting a fresh budget: relay sends × client tries never multiply.
+//!
+//! A re-send is known by what the client says of it (Codex: thread, turn and body; the SDKs: a retry count) or,
+//! more weakly, by body and credential alone. Bodies are compared in canonical form: clients reorder JSON keys,
+//! and Claude Code's fallback changes `stream` and `max_tokens`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::budget::Spent;
+use crate::client::{Client, Turn};
+use crate::moment::Moment;
+
+/// How long a failed call waits for its heir.
+const KEPT: Duration = Duration::from_secs(600);
+/// How long body and credential alone speak for a re-send.
+const WEAK: Duration = Duration::from_secs(60);
+/// The most failed calls, and the most turns, that are remembered; beyond it the oldest is forgotten.
+const MOST: usize = 4096;
+
+/// The keys that a client may change between two sends of the same call.
+pub const CHANGEABLE: &[&str] = &["stream", "max_tokens"];
+
+/// By what a call is recognised again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The credential, hashed; the account where a token rotates.
+    pub credential: u64,
+    /// The body in canonical form, hashed.
+    pub body: u64,
+    /// The Codex turn.
+    pub turn: Option<Turn>,
+    /// The client says that this is a re-send.
+    pub says_resend: bool,
+}
+
+impl Identity {
+    /// The identity of a call of `client`.
+    #[must_use]
+    pub fn new(client: &Client, credential: u64, body: u64) -> Self {
+        Self { credential, body, turn: client.turn.clone(), says_resend: client.says_resend }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Record {
+    spent: Spent,
+    turn: Option<Turn>,
+    at: Moment,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Cuts {
+    count: u32,
+    not_before: Moment,
+    at: Moment,
+}
+
+/// The memory of failed calls.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    records: BTreeMap<(u64, u64), Record>,
+    cuts: BTreeMap<Turn, Cuts>,
+}
+
+impl Ledger {
+    /// Whether nothing is remembered, which spares the caller the hashing of a body.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Whether a failed call with this body and credential is remembered.
+    #[must_use]
+    pub fn knows(&self, identity: &Identity) -> bool {
+        self.records.contains_key(&(identity.credential, identity.body))
+    }
+
+    /// What the call that this one re-sends has spent. A record has one heir: it is taken out.
+    /// `others_open`: another call with the same body and credential is under way.
+    pub fn inherit(&mut self, identity: &Identity, others_open: bool, now: Moment) -> Spent {
+        let key = (identity.credential, identity.body);
+        let Some(record) = self.records.get(&key) else { return Spent::default() };
+        let age = now.since(record.at);
+        let says_so = identity.says_resend || (identity.turn.is_some() && identity.turn == record.turn);
+        let spent = record.spent;
+        if age > KEPT {
+            self.records.remove(&key);
+            Spent::default()
+        } else if says_so {
+            self.records.remove(&key);
+            spent
+        } else if age <= WEAK && !others_open && identity.turn.is_none() {
+            self.records.remove(&key);
+            // Not sure enough to count sends: the same prompt may be asked twice on purpose.
+            Spent { failed: spent.failed, ambiguous: spent.ambiguous, ..Spent::default() }
+        } else {
+            Spent::default()
+        }
+    }
+
+    /// A call failed, or its client left, after it had spent this.
+    pub fn remember(&mut self, identity: &Identity, spent: Spent, now: Moment) {
+        self.records.retain(|_, record| now.since(record.at) <= KEPT);
+        forget_oldest(&mut self.records, |record| record.at);
+        let record = Record { spent, turn: identity.turn.clone(), at: now };
+        self.records.insert((identity.credential, identity.body), record);
+    }
+
+    /// A call was answered: nothing of it is left to inherit.
+    pub fn forget(&mut self, identity: &Identity) {
+        self.records.remove(&(identity.credential, identity.body));
+    }
+
+    /// How many times this turn was cut since its last completed answer.
+    #[must_use]
+    pub fn cuts(&self, turn: &Turn, now: Moment) -> u32 {
+        self.cuts.get(turn).filter(|cuts| now.since(cuts.at) <= KEPT).map_or(0, |cuts| cuts.count)
+    }
+
+    /// A turn is being cut; its next call is not sent before `not_before`. Returns the cuts of the turn so far.
+    pub fn cut(&mut self, turn: &Turn, not_before: Moment, now: Moment) -> u32 {
+        self.cuts.retain(|_, cuts| now.since(cuts.at) <= KEPT || cuts.not_before > now);
+        forget_oldest(&mut self.cuts, |cuts| cuts.at);
+        let count = self.cuts(turn, now).saturating_add(1);
+        self.cuts.insert(turn.clone(), Cuts { count, not_before, at: now });
+        count
+    }
+
+    /// When the call that resumes a cut turn may be sent.
+    #[must_use]
+    pub fn resumes_at(&self, turn: &Turn, now: Moment) -> Option<Moment> {
+        self.cuts.get(turn).map(|cuts| cuts.not_before).filter(|not_before| *not_before > now)
+    }
+
+    /// A turn's answer was completed: its cuts count anew.
+    pub fn completed(&mut self, turn: &Turn) {
+        self.cuts.remove(turn);
+    }
+}
+
+fn forget_oldest<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, at: impl Fn(&V) -> Moment) {
+    if map.len() < MOST {
+        return;
+    }
+    if let Some(key) = map.iter().min_by_key(|(_, value)| at(value)).map(|(key, _)| key.clone()) {
+        map.remove(&key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Moment = Moment::after_start(Duration::from_secs(1000));
+    const SPENT: Spent =
+        Spent { sends: 5, failed: 2, ambiguous: 1, steps: crate::wait::Steps::NONE, gave_up: true };
+
+    fn turn(name: &str) -> Option<Turn> {
+        Some(Turn { thread: "thread".into(), turn: name.into() })
+    }
+
+    fn identity(turn: Option<Turn>, says_resend: bool) -> Identity {
+        Identity { credential: 1, body: 2, turn, says_resend }
+    }
+
+    fn remembered(turn: Option<Turn>) -> Ledger {
+        let mut ledger = Ledger::default();
+        ledger.remember(&identity(turn, false), SPENT, NOW);
+        ledger
+    }
+
+    #[test]
+    fn a_re_send_that_the_client_names_inherits_all_and_only_once() {
+        let mut codex = remembered(turn("a"));
+        assert_eq!(codex.inherit(&identity(turn("a"), false), false, NOW), SPENT);
+        assert_eq!(codex.inherit(&identity(turn("a"), false), false, NOW), Spent::default());
+        let mut sdk = remembered(None);
+        assert_eq!(sdk.inherit(&identity(None, true), true, NOW), SPENT);
+    }
+
+    #[test]
+    fn another_turn_with_the_same_body_is_another_call() {
+        assert_eq!(remembered(turn("a")).inherit(&identity(turn("b"), false), false, NOW), Spent::default());
+    }
+
+    #[test]
+    fn body_alone_inherits_the_counts_that_may_cost_money_for_a_minute() {
+        let weak = Spent { failed: 2, ambiguous: 1, ..Spent::default() };
+        let at = |seconds| NOW + Duration::from_secs(seconds);
+        assert_eq!(remembered(None).inherit(&identity(None, false), false, at(60)), weak);
+        assert_eq!(remembered(None).inherit(&identity(None, false), false, at(61)), Spent::default());
+        assert_eq!(remembered(None).inherit(&identity(None, false), true, NOW), Spent::default());
+    }
+
+    #[test]
+    fn after_ten_minutes_or_a_success_nothing_is_left() {
+        let mut late = remembered(turn("a"));
+        assert_eq!(
+            late.inherit(&identity(turn("a"), false), false, NOW + Duration::from_secs(601)),
+            Spent::default()
+        );
+        let mut served = remembered(turn("a"));
+        served.forget(&identity(turn("a"), false));
+        assert_eq!(served.inherit(&identity(turn("a"), false), false, NOW), Spent::default());
+    }
+
+    #[test]
+    fn it_never_grows_past_its_bound() {
+        let mut ledger = Ledger::default();
+        for body in 0..(MOST as u64 + 500) {
+            let later = NOW + Duration::from_micros(body);
+            ledger.remember(&Identity { credential: 1, body, turn: None, says_resend: false }, SPENT, later);
+            ledger.cut(&Turn { thread: "t".into(), turn: body.to_string().into() }, later, later);
+        }
+        assert_eq!((ledger.records.len(), ledger.cuts.len()), (MOST, MOST));
+        assert!(ledger.records.contains_key(&(1, MOST as u64 + 499)));
+    }
+
+    #[test]
+    fn cuts_count_per_turn_until_it_completes() {
+        let mut ledger = Ledger::default();
+        let (one, other) = (turn("a").unwrap(), turn("b").unwrap());
+        let soon = NOW + Duration::from_secs(3);
+        assert_eq!(
+            [ledger.cut(&one, soon, NOW), ledger.cut(&one, soon, NOW), ledger.cut(&other, soon, NOW)],
+            [1, 2, 1]
+        );
+        assert_eq!(ledger.resumes_at(&one, NOW), Some(soon));
+        assert_eq!(ledger.resumes_at(&one, soon), None);
+        ledger.completed(&one);
+        assert_eq!((ledger.cuts(&one, NOW), ledger.cuts(&other, NOW)), (0, 1));
+    }
+}

@@ -1,0 +1,395 @@
+//! Listens to an answer: holds its beginning back until it is output, a failure, or past a limit; after that it
+//! keeps watching for the end that the protocol asks for, and for the one event that is withheld from Codex.
+//!
+//! It is told a decoded copy of the bytes and never alters, keeps or returns any: the caller holds what it
+//! received and forwards it as it came.
+//!
+//! ```text
+//!  Holding --output, size, time--> Passing --terminal event--> Passing (ended)
+//!     \--failure--> Fault              \--fatal capacity event, Codex--> Cut
+//! ```
+
+use std::time::{Duration, SystemTime};
+
+use http::{HeaderMap, StatusCode, header};
+
+use crate::dialect::{Dialect, Heard, Reply, judge};
+use crate::evidence::{Evidence, PROMPT, Says};
+use crate::failure::{Failure, Told};
+use crate::fault::Fault;
+use crate::json;
+use crate::moment::Moment;
+use crate::sse;
+
+/// How much of an error answer's body is read to judge it; more says nothing that the first part did not.
+const ERROR_BODY: usize = 64 * 1024;
+
+/// How large one event may be and still be read whole; a fatal event has a few hundred bytes.
+const EVENT: usize = 64 * 1024;
+
+/// How much of an answer's beginning is held back, and for how long after its head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hold {
+    /// The most bytes.
+    pub bytes: usize,
+    /// The longest time; `None`: as long as the upstream lives.
+    pub time: Option<Duration>,
+}
+
+/// What the listener is told at the head of an answer.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// No body follows: HEAD, 204, 304.
+    pub bodiless: bool,
+    /// When the send began.
+    pub sent: Moment,
+    /// When the head arrived.
+    pub arrived: Moment,
+}
+
+/// What the listener knows of the request.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// The dialect.
+    pub dialect: &'static dyn Dialect,
+    /// The request asks a model for an answer.
+    pub generation: bool,
+    /// The request asks for a stream.
+    pub streams: bool,
+    /// The limits of holding back.
+    pub hold: Hold,
+    /// Codes of fatal capacity events that are withheld after commit; empty: none is.
+    pub withhold: &'static [&'static str],
+}
+
+/// What is to be done after what was heard.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// Keep what came and go on reading.
+    Hold,
+    /// Forward what was held and what comes.
+    Pass,
+    /// The send failed.
+    Fault(Box<Failure>),
+    /// Forward the decoded stream up to this offset (whole chunks where it is encoded), then cut.
+    Cut {
+        /// The first byte, counted in decoded bytes, that is withheld.
+        at: u64,
+        /// The fault in the event.
+        fault: Box<Failure>,
+    },
+}
+
+#[derive(Debug)]
+enum Shape {
+    /// An answer that tells of a failure by its status: its body is read to judge it.
+    Error(Vec<u8>),
+    /// A 2xx JSON answer, which may hide an error.
+    Whole(Vec<u8>),
+    /// A stream of events.
+    Events(sse::Splitter),
+    /// A page where an answer of the model was asked for.
+    Page,
+    /// Nothing that can be read.
+    Opaque,
+}
+
+/// The listener of one answer.
+#[derive(Debug)]
+pub struct Preamble {
+    asked: Asked,
+    head: Head,
+    shape: Shape,
+    passing: bool,
+    held: usize,
+    events: u64,
+    ended: bool,
+    wall: SystemTime,
+}
+
+impl Preamble {
+    /// A listener for an answer whose head has arrived.
+    #[must_use]
+    pub fn new(asked: Asked, head: Head, wall: SystemTime) -> Self {
+        let shape = shape(&asked, &head);
+        Self { asked, head, shape, passing: false, held: 0, events: 0, ended: false, wall }
+    }
+
+    /// What to do at the head alone.
+    #[must_use]
+    pub fn at_head(&mut self) -> Verdict {
+        match self.shape {
+            Shape::Opaque => self.pass(),
+            Shape::Error(_) if self.head.bodiless => {
+                Verdict::Fault(Box::new(self.judged(Told::ByStatus, None)))
+            }
+            Shape::Page => {
+                // A login page, a captive portal, an edge: not an answer of the model service.
+                let mut failure = Failure::of_transport(Fault::ServerFailed, Evidence::Failed);
+                failure.evidence = Says::Failed.after(self.head.arrived.since(self.head.sent), false);
+                failure.told = Told::ByStatus;
+                failure.status = Some(self.head.status.as_u16());
+                Verdict::Fault(Box::new(failure))
+            }
+            Shape::Error(_) | Shape::Whole(_) | Shape::Events(_) => Verdict::Hold,
+        }
+    }
+
+    /// A failed answer goes back to the client after all: its bytes pass from here on.
+    pub fn release(&mut self) {
+        self.passing = true;
+        if !matches!(self.shape, Shape::Events(_)) {
+            self.shape = Shape::Opaque;
+        }
+    }
+
+    /// Whether bytes still reach the client; false while they are held.
+    #[must_use]
+    pub const fn is_passing(&self) -> bool {
+        self.passing
+    }
+
+    /// How many events, or other signs that the answer advances, were heard so far. Comments and heartbeats are
+    /// none; an answer that is no stream of events advances with every byte.
+    #[must_use]
+    pub const fn progress(&self) -> u64 {
+        self.events
+    }
+
+    /// When to stop holding although nothing was heard.
+    #[must_use]
+    pub fn due(&self) -> Option<Moment> {
+        let judging = matches!(self.shape, Shape::Error(_));
+        match self.asked.hold.time {
+            Some(time) if !self.passing => Some(self.head.arrived + time),
+            // An error answer that trickles is judged by what came, for every client.
+            None if judging && !self.passing => Some(self.head.arrived + Duration::from_secs(20)),
+            Some(_) | None => None,
+        }
+    }
+
+    /// The time to stop holding has come.
+    #[must_use]
+    pub fn timed_out(&mut self) -> Verdict {
+        match &self.shape {
+            Shape::Error(body) => {
+                let body = body.clone();
+                Verdict::Fault(Box::new(self.judge_error(&body)))
+            }
+            Shape::Whole(_) | Shape::Events(_) | Shape::Page | Shape::Opaque => self.pass(),
+        }
+    }
+
+    /// The copy cannot be decoded: from here on the bytes are opaque.
+    #[must_use]
+    pub fn undecodable(&mut self) -> Verdict {
+        if let Shape::Error(_) = self.shape {
+            return Verdict::Fault(Box::new(self.judge_error(&[])));
+        }
+        self.shape = Shape::Opaque;
+        self.pass()
+    }
+
+    /// More of the answer: `decoded` is a plain copy of `wire` bytes that arrived.
+    #[must_use]
+    pub fn hear(&mut self, decoded: &[u8], wire: usize, now: Moment) -> Verdict {
+        if !self.passing {
+            self.held = self.held.saturating_add(wire.max(decoded.len()));
+        }
+        let limit = self.asked.hold.bytes;
+        match &mut self.shape {
+            Shape::Error(body) => {
+                body.extend_from_slice(
+                    &decoded[..decoded.len().min(ERROR_BODY - body.len().min(ERROR_BODY))],
+                );
+                if body.len() >= ERROR_BODY || self.held > limit {
+                    let body = std::mem::take(body);
+                    return Verdict::Fault(Box::new(self.judge_error(&body)));
+                }
+                Verdict::Hold
+            }
+            Shape::Whole(body) => {
+                self.events += 1;
+                if self.passing {
+                    return Verdict::Pass;
+                }
+                if self.held > limit {
+                    return self.pass();
+                }
+                body.extend_from_slice(decoded);
+                Verdict::Hold
+            }
+            Shape::Events(_) => self.hear_events(decoded, now),
+            Shape::Page | Shape::Opaque => {
+                self.events += 1;
+                self.pass()
+            }
+        }
+    }
+
+    fn hear_events(&mut self, decoded: &[u8], now: Moment) -> Verdict {
+        let Shape::Events(splitter) = &mut self.shape else { return self.pass() };
+        let dialect = self.asked.dialect;
+        // The first failure before output, or the first fatal one after it; both end the listening.
+        let mut failed: Option<(u64, Vec<u8>)> = None;
+        let (mut passing, mut events, mut ended) = (self.passing, self.events, self.ended);
+        let withhold = self.asked.withhold;
+        splitter.push(decoded, |event| {
+            if failed.is_some() {
+                return;
+            }
+            events += 1;
+            match dialect.hear(&event) {
+                Heard::Lifecycle => {}
+                Heard::Output => passing = true,
+                Heard::End => (passing, ended) = (true, true),
+                Heard::Fault if !passing => failed = Some((event.starts, event.data.to_vec())),
+                Heard::Fault => {
+                    ended = true;
+                    if is_one_of(withhold, event.data) {
+                        failed = Some((event.starts, event.data.to_vec()));
+                    }
+                }
+            }
+        });
+        let was_passing = passing;
+        (self.passing, self.events, self.ended) = (passing, events, ended);
+        if let Some((at, data)) = failed {
+            let fields = json::error_fields(&data);
+            let mut failure = self.judged(Told::InStream, fields.as_ref());
+            failure.evidence = failure.evidence.map(|evidence| self.graded(evidence, now));
+            if was_passing {
+                return Verdict::Cut { at, fault: Box::new(failure) };
+            }
+            // Where it goes back to the client, this event is the stream's end.
+            self.ended = true;
+            return Verdict::Fault(Box::new(failure));
+        }
+        if self.passing || self.held > self.asked.hold.bytes { self.pass() } else { Verdict::Hold }
+    }
+
+    /// The answer ended as its framing says it should.
+    #[must_use]
+    pub fn ended(&mut self) -> Verdict {
+        match &mut self.shape {
+            Shape::Error(body) => {
+                let body = std::mem::take(body);
+                Verdict::Fault(Box::new(self.judge_error(&body)))
+            }
+            Shape::Whole(body) if !self.passing => {
+                let body = std::mem::take(body);
+                self.judge_whole(&body)
+            }
+            Shape::Events(_) if !self.ended && (self.asked.dialect.names_its_end() || self.events == 0) => {
+                self.broken(if self.events == 0 { Fault::EmptyAnswer } else { Fault::BrokenStream })
+            }
+            Shape::Events(_) | Shape::Whole(_) | Shape::Page | Shape::Opaque => self.pass(),
+        }
+    }
+
+    /// The connection was lost before the answer's end.
+    #[must_use]
+    pub fn broke(&mut self) -> Verdict {
+        if let Shape::Error(body) = &mut self.shape {
+            // The refusal itself arrived; what is missing is the rest of its words.
+            let body = std::mem::take(body);
+            return Verdict::Fault(Box::new(self.judge_error(&body)));
+        }
+        if self.ended { self.pass() } else { self.broken(Fault::BrokenStream) }
+    }
+
+    /// Whether the stream has said the last word that its protocol asks for.
+    #[must_use]
+    pub const fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    fn pass(&mut self) -> Verdict {
+        self.passing = true;
+        if let Shape::Whole(body) = &mut self.shape {
+            *body = Vec::new();
+        }
+        Verdict::Pass
+    }
+
+    fn broken(&self, fault: Fault) -> Verdict {
+        let mut failure =
+            Failure::of_transport(fault, if self.passing { Evidence::Committed } else { Evidence::MaybeRan });
+        failure.status = Some(self.head.status.as_u16());
+        Verdict::Fault(Box::new(failure))
+    }
+
+    fn judge_error(&self, body: &[u8]) -> Failure {
+        let fields = json::refusal_fields(body);
+        self.judged(Told::ByStatus, fields.as_ref())
+    }
+
+    fn judge_whole(&mut self, body: &[u8]) -> Verdict {
+        if self.asked.generation && body.trim_ascii().is_empty() {
+            return self.broken(Fault::EmptyAnswer);
+        }
+        if !json::is_top_level_error(body) {
+            return self.pass();
+        }
+        let fields = json::error_fields(body);
+        Verdict::Fault(Box::new(self.judged(Told::InBody, fields.as_ref())))
+    }
+
+    fn judged(&self, told: Told, fields: Option<&json::ErrorFields>) -> Failure {
+        judge(
+            self.asked.dialect,
+            &Reply {
+                told,
+                status: self.head.status.as_u16(),
+                headers: &self.head.headers,
+                fields,
+                took: self.head.arrived.since(self.head.sent),
+                wall: self.wall,
+            },
+        )
+    }
+
+    /// A failure inside a stream is as late as its event, not as the head.
+    fn graded(&self, evidence: Evidence, now: Moment) -> Evidence {
+        let late = now.since(self.head.sent) > PROMPT;
+        if evidence == Evidence::Failed && late { Evidence::MaybeRan } else { evidence }
+    }
+}
+
+fn is_one_of(codes: &[&str], event: &[u8]) -> bool {
+    !codes.is_empty()
+        && json::error_fields(event)
+            .and_then(|fields| fields.code)
+            .is_some_and(|code| codes.contains(&code.as_str()))
+}
+
+fn shape(asked: &Asked, head: &Head) -> Shape {
+    let status = head.status.as_u16();
+    if status >= 400 {
+        return Shape::Error(Vec::new());
+    }
+    if !head.status.is_success() || head.bodiless {
+        return Shape::Opaque;
+    }
+    let kind = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let kind = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
+    if kind == "text/event-stream" {
+        return Shape::Events(sse::Splitter::new(EVENT));
+    }
+    if kind == "application/json" || kind.ends_with("+json") {
+        return Shape::Whole(Vec::new());
+    }
+    if !asked.generation {
+        return Shape::Opaque;
+    }
+    match kind.as_str() {
+        "text/html" => Shape::Page,
+        // Some gateways label a stream as plain text; what was asked for decides.
+        _ if asked.streams => Shape::Events(sse::Splitter::new(EVENT)),
+        _ => Shape::Whole(Vec::new()),
+    }
+}

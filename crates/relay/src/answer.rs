@@ -1,0 +1,245 @@
+//! An upstream's answer while it is listened to: the bytes as they came, held until commit, and the listener that
+//! is told a decoded copy.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::response::Parts;
+use http_body::{Body as _, Frame};
+use relay_core::Moment;
+use relay_core::failure::Failure;
+use relay_core::preamble::{Preamble, Verdict};
+
+use crate::clock::{Clock, IdleLimit, sleep_until};
+use crate::decode::{DecodeLimits, Decoder, Encoding};
+use crate::upstream::{AnswerBody, AnswerBreak, AnswerError};
+
+/// How much plain text is made of an encoded answer; beyond it the answer is passed on unread.
+const DECODE: DecodeLimits = DecodeLimits { per_push: 8 << 20, total: 64 << 20 };
+
+enum Copy {
+    /// The wire is plain.
+    Plain,
+    /// The wire is decoded; the text of the last push.
+    Decoded(Box<Decoder>, Vec<u8>),
+    /// The wire cannot be read.
+    Opaque,
+}
+
+/// An answer whose head has arrived.
+pub(crate) struct Answer {
+    /// Status, headers and what belongs to them.
+    pub(crate) head: Parts,
+    body: Option<AnswerBody>,
+    copy: Copy,
+    preamble: Preamble,
+    held: VecDeque<Frame<Bytes>>,
+    /// How many plain bytes came before those that are held.
+    passed: u64,
+}
+
+/// What comes next of an answer that passes.
+pub(crate) enum Next {
+    /// A piece, as it came.
+    Piece(Frame<Bytes>),
+    /// The listener has seen the end, or the break, or the event that ends it.
+    Ended(Verdict),
+}
+
+impl Answer {
+    /// Begins to listen.
+    pub(crate) fn new(head: Parts, body: AnswerBody, preamble: Preamble) -> Self {
+        let copy = match Encoding::named(head.headers.get_all(http::header::CONTENT_ENCODING)) {
+            Some(Encoding::Identity) => Copy::Plain,
+            Some(encoding) => Copy::Decoded(Box::new(Decoder::new(encoding, DECODE)), Vec::new()),
+            None => Copy::Opaque,
+        };
+        Self { head, body: Some(body), copy, preamble, held: VecDeque::new(), passed: 0 }
+    }
+
+    /// Listens until it is clear what the answer is; [`Verdict::Hold`] where nothing came within `idle`.
+    pub(crate) async fn listen(&mut self, clock: &dyn Clock, idle: std::time::Duration) -> Verdict {
+        let mut verdict = self.preamble.at_head();
+        if matches!(self.copy, Copy::Opaque) && verdict == Verdict::Hold {
+            verdict = self.preamble.undecodable();
+        }
+        let mut limit = IdleLimit::new(idle);
+        while verdict == Verdict::Hold {
+            let due = self.preamble.due();
+            tokio::select! {
+                biased;
+                next = std::future::poll_fn(|cx| self.poll_piece(cx, clock.now())) => {
+                    limit.restart();
+                    verdict = match next {
+                        (Some(frame), verdict) => {
+                            self.hold(frame);
+                            verdict
+                        }
+                        (None, verdict) => verdict,
+                    };
+                }
+                () = wait_for(clock, due) => verdict = self.preamble.timed_out(),
+                () = limit.passed() => return Verdict::Hold,
+            }
+        }
+        if let Verdict::Cut { at, .. } = &verdict {
+            self.cut_held(*at);
+        }
+        verdict
+    }
+
+    /// The next piece of the wire and what the listener says to it.
+    fn poll_piece(&mut self, cx: &mut Context<'_>, now: Moment) -> Poll<(Option<Frame<Bytes>>, Verdict)> {
+        let Some(body) = &mut self.body else { return Poll::Ready((None, self.preamble.ended())) };
+        let piece = std::task::ready!(Pin::new(body).poll_frame(cx));
+        Poll::Ready(match piece {
+            Some(Ok(frame)) => {
+                let verdict =
+                    frame.data_ref().map(|data| hear(&mut self.copy, &mut self.preamble, data, now));
+                let verdict =
+                    verdict.unwrap_or(if self.preamble.is_passing() { Verdict::Pass } else { Verdict::Hold });
+                (Some(frame), verdict)
+            }
+            Some(Err(error)) => {
+                self.body = None;
+                (None, named(self.preamble.broke(), &error))
+            }
+            None => {
+                self.body = None;
+                (None, self.preamble.ended())
+            }
+        })
+    }
+
+    fn hold(&mut self, frame: Frame<Bytes>) {
+        self.held.push_back(frame);
+    }
+
+    /// Keeps of what is held only what comes before the plain byte `at`. Of an encoded answer the piece in which
+    /// that byte is goes as a whole.
+    fn cut_held(&mut self, at: u64) {
+        match self.copy {
+            Copy::Plain => {
+                let mut room = at.saturating_sub(self.passed);
+                for frame in std::mem::take(&mut self.held) {
+                    let Ok(mut data) = frame.into_data() else { continue };
+                    let keep = usize::try_from(room).unwrap_or(usize::MAX).min(data.len());
+                    data.truncate(keep);
+                    room -= keep as u64;
+                    if !data.is_empty() {
+                        self.held.push_back(Frame::data(data));
+                    }
+                }
+            }
+            Copy::Decoded(..) | Copy::Opaque => {
+                self.held.pop_back();
+            }
+        }
+        self.body = None;
+    }
+
+    /// The answer goes to the client although it tells of a failure.
+    pub(crate) fn release(&mut self) {
+        self.preamble.release();
+    }
+
+    /// Nothing more is read; what is held can still be forwarded.
+    pub(crate) fn stop_reading(&mut self) {
+        self.body = None;
+    }
+
+    /// Reads the short rest of a failed answer, so that its connection can serve again.
+    pub(crate) fn recycle(self) {
+        const MOST: usize = 256 * 1024;
+        const WITHIN: std::time::Duration = std::time::Duration::from_secs(2);
+        if let Some(body) = self.body {
+            tokio::spawn(body.drain(MOST, WITHIN));
+        }
+    }
+
+    /// What was held, then what comes, piece by piece.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>, now: Moment) -> Poll<Next> {
+        if let Some(frame) = self.held.pop_front() {
+            self.passed += frame.data_ref().map_or(0, |data| data.len() as u64);
+            return Poll::Ready(Next::Piece(frame));
+        }
+        let (frame, verdict) = std::task::ready!(self.poll_piece(cx, now));
+        match (frame, verdict) {
+            (Some(frame), Verdict::Cut { at, fault }) => {
+                self.hold(frame);
+                self.cut_held(at);
+                Poll::Ready(Next::Ended(Verdict::Cut { at, fault }))
+            }
+            (Some(frame), Verdict::Hold | Verdict::Pass | Verdict::Fault(_)) => {
+                self.passed += frame.data_ref().map_or(0, |data| data.len() as u64);
+                Poll::Ready(Next::Piece(frame))
+            }
+            (None, verdict) => Poll::Ready(Next::Ended(verdict)),
+        }
+    }
+
+    /// The next piece of what is held.
+    pub(crate) fn next_held(&mut self) -> Option<Frame<Bytes>> {
+        self.held.pop_front()
+    }
+
+    /// How far the answer has come; see [`Preamble::progress`].
+    pub(crate) const fn progress(&self) -> u64 {
+        self.preamble.progress()
+    }
+
+    /// Whether its last word was heard.
+    pub(crate) const fn has_ended(&self) -> bool {
+        self.preamble.has_ended()
+    }
+
+    /// Whether nothing is held and the upstream has no more.
+    pub(crate) fn is_done(&self) -> bool {
+        self.held.is_empty() && self.body.as_ref().is_none_or(http_body::Body::is_end_stream)
+    }
+}
+
+fn hear(copy: &mut Copy, preamble: &mut Preamble, data: &Bytes, now: Moment) -> Verdict {
+    match copy {
+        Copy::Plain => preamble.hear(data, data.len(), now),
+        Copy::Decoded(decoder, text) => {
+            text.clear();
+            let decoded = decoder.push(data, text);
+            let verdict = preamble.hear(text, data.len(), now);
+            if decoded.is_err() {
+                *copy = Copy::Opaque;
+                return match verdict {
+                    Verdict::Hold => preamble.undecodable(),
+                    Verdict::Pass | Verdict::Fault(_) | Verdict::Cut { .. } => verdict,
+                };
+            }
+            verdict
+        }
+        Copy::Opaque => preamble.hear(&[], data.len(), now),
+    }
+}
+
+async fn wait_for(clock: &dyn Clock, due: Option<Moment>) {
+    match due {
+        Some(due) => sleep_until(clock, due).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The failure with the way the connection ended as its code, which decides what a client is told.
+fn named(verdict: Verdict, error: &AnswerError) -> Verdict {
+    match verdict {
+        Verdict::Fault(failure) if failure.status.is_none_or(|status| status < 400) => {
+            let code = match error.kind {
+                AnswerBreak::Reset => "reset",
+                AnswerBreak::Closed => "closed",
+                AnswerBreak::Malformed => "malformed",
+            };
+            let named = Failure { code: Some(code.into()), ..failure.saying(error.detail.as_str()) };
+            Verdict::Fault(Box::new(named))
+        }
+        Verdict::Hold | Verdict::Pass | Verdict::Fault(_) | Verdict::Cut { .. } => verdict,
+    }
+}

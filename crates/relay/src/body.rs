@@ -1,0 +1,195 @@
+//! The request's body: kept whole up to a limit, so that it can be sent again; a larger one is passed through
+//! and can be sent only once. All kept bodies together stay under one limit as well.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+
+/// The room that all kept bodies share.
+#[derive(Debug)]
+pub struct Room {
+    left: AtomicUsize,
+}
+
+impl Room {
+    /// Room for `bytes`.
+    #[must_use]
+    pub fn new(bytes: usize) -> Arc<Self> {
+        Arc::new(Self { left: AtomicUsize::new(bytes) })
+    }
+
+    fn reserve(&self, bytes: usize) -> bool {
+        self.left.try_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(bytes)).is_ok()
+    }
+
+    fn take(self: &Arc<Self>, bytes: usize) -> Option<Place> {
+        self.reserve(bytes).then(|| Place { room: Arc::clone(self), bytes })
+    }
+}
+
+/// The place of one body in the room; it is free again when this is dropped.
+#[derive(Debug)]
+pub struct Place {
+    room: Arc<Room>,
+    bytes: usize,
+}
+
+impl Place {
+    fn grow(&mut self, more: usize) -> bool {
+        let grown = self.room.reserve(more);
+        if grown {
+            self.bytes += more;
+        }
+        grown
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.room.left.fetch_add(self.bytes, Ordering::AcqRel);
+    }
+}
+
+/// A request's body as it is at hand.
+#[derive(Debug)]
+pub enum Taken {
+    /// Whole; it can be sent as often as is right.
+    Kept(Bytes, Place),
+    /// Too large to keep: it is passed through as it comes, once.
+    Passing(Passing),
+}
+
+/// Reads the body and keeps it, up to `each` bytes and as long as the room for all lasts.
+///
+/// # Errors
+/// Where the client's upload breaks off or is malformed.
+pub async fn take(mut body: Incoming, each: usize, room: &Arc<Room>) -> Result<Taken, hyper::Error> {
+    let announced = body.size_hint().lower();
+    let mut place = match usize::try_from(announced)
+        .ok()
+        .filter(|bytes| *bytes <= each)
+        .and_then(|bytes| room.take(bytes))
+    {
+        Some(place) => place,
+        None => return Ok(Taken::Passing(Passing { first: Bytes::new(), rest: body })),
+    };
+    let mut first: Option<Bytes> = None;
+    let mut whole = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        let length = first.as_ref().map_or(whole.len(), Bytes::len) + data.len();
+        let fits = length <= each && (length <= place.bytes || place.grow(length - place.bytes));
+        // A body that came in one piece is kept without a copy.
+        match first.take() {
+            None if whole.is_empty() => first = Some(data),
+            Some(start) => {
+                whole.reserve(usize::try_from(announced).unwrap_or(0).min(each).max(length));
+                whole.extend_from_slice(&start);
+                whole.extend_from_slice(&data);
+            }
+            None => whole.extend_from_slice(&data),
+        }
+        if !fits {
+            let first = first.unwrap_or_else(|| whole.freeze());
+            return Ok(Taken::Passing(Passing { first, rest: body }));
+        }
+    }
+    Ok(Taken::Kept(first.unwrap_or_else(|| whole.freeze()), place))
+}
+
+/// A body that is passed through: what was read of it, then the rest as it comes.
+#[derive(Debug)]
+pub struct Passing {
+    first: Bytes,
+    rest: Incoming,
+}
+
+/// The body of one send.
+#[derive(Debug)]
+pub enum SendBody {
+    /// A kept body.
+    Kept(Option<Bytes>),
+    /// A body that is passed through.
+    Passing(Passing),
+}
+
+impl Body for SendBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match self.get_mut() {
+            Self::Kept(bytes) => Poll::Ready(
+                bytes.take().filter(|bytes| !bytes.is_empty()).map(|bytes| Ok(Frame::data(bytes))),
+            ),
+            Self::Passing(Passing { first, rest }) => {
+                if first.is_empty() {
+                    Pin::new(rest).poll_frame(cx)
+                } else {
+                    Poll::Ready(Some(Ok(Frame::data(std::mem::take(first)))))
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Kept(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
+            Self::Passing(Passing { first, rest }) => first.is_empty() && rest.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Kept(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Self::Passing(Passing { first, rest }) => {
+                let hint = rest.size_hint();
+                let already = first.len() as u64;
+                match hint.exact() {
+                    Some(left) => SizeHint::with_exact(left + already),
+                    None => SizeHint::new(),
+                }
+            }
+        }
+    }
+}
+
+/// Reads and drops what a client is still uploading, within bounds, so that it sees our answer instead of a
+/// broken pipe.
+pub async fn drain(mut body: Incoming, most: usize, within: std::time::Duration) {
+    let mut left = most;
+    let reading = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            if left == 0 {
+                break;
+            }
+        }
+    };
+    // Time out or not, the answer goes out now.
+    let _in_time = tokio::time::timeout(within, reading).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_shared_and_comes_back() {
+        let room = Room::new(100);
+        let mut one = room.take(60).unwrap();
+        assert!(room.take(50).is_none());
+        assert!(one.grow(40) && !one.grow(1));
+        drop(one);
+        assert!(room.take(100).is_some());
+    }
+}

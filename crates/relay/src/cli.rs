@@ -1,0 +1,185 @@
+//! The command line, as types. Not what the verbs do, and not what a flag's value means (that is `settings`,
+//! which sees flags, environment and file together and reports all that is wrong at once).
+
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A local relay that lets AI coding agents survive services that run out of capacity.
+#[derive(Debug, Clone, PartialEq, Eq, Parser)]
+#[command(
+    name = "steady-relay",
+    version,
+    disable_help_subcommand = true,
+    after_help = TOP_EXAMPLES,
+    after_long_help = TOP_EXAMPLES,
+)]
+pub struct Cli {
+    /// What to do; `serve` where nothing is named.
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    /// What the relay is told.
+    #[command(flatten)]
+    pub flags: Flags,
+}
+
+const TOP_EXAMPLES: &str = "Examples:
+  steady-relay                 listen on 127.0.0.1:8787, for every client you point there
+  steady-relay run -- codex    start Codex with a relay of its own";
+
+const SERVE_EXAMPLES: &str = "Examples:
+  steady-relay serve --port 9000
+  steady-relay serve --upstream https://api.example.com/v1 --profile patient";
+
+const RUN_EXAMPLES: &str = "Examples:
+  steady-relay run -- codex exec \"fix the failing test\"
+  steady-relay run --profile patient -- claude";
+
+impl Cli {
+    /// What to do.
+    #[must_use]
+    pub fn verb(&self) -> &Verb {
+        self.verb.as_ref().unwrap_or(&Verb::Serve)
+    }
+}
+
+/// What the program can do.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum Verb {
+    /// Listen and relay until told to stop (the default).
+    #[command(after_help = SERVE_EXAMPLES, after_long_help = SERVE_EXAMPLES)]
+    Serve,
+    /// Start a client with a relay of its own on a free port, and end the relay with it.
+    ///
+    /// Nothing is written to disk: the client is told by its environment and its own flags. Its terminal, signals
+    /// and exit code pass through.
+    #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_EXAMPLES)]
+    Run(Run),
+}
+
+/// The client to run.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Run {
+    /// The client and its arguments, such as `codex` or `claude`.
+    #[arg(value_name = "CLIENT", required = true, trailing_var_arg = true)]
+    pub command: Vec<OsString>,
+}
+
+/// What the relay is told on the command line. Values are texts: `settings` reads them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
+#[command(next_help_heading = "Relay")]
+pub struct Flags {
+    /// The IP address to listen on [default: localhost, which is 127.0.0.1 and ::1]
+    ///
+    /// Any address beyond loopback needs a token: set STEADY_RELAY_TOKEN, or `token` in the configuration file.
+    /// Also STEADY_RELAY_LISTEN.
+    #[arg(long, global = true, value_name = "ADDR")]
+    pub listen: Option<String>,
+    /// The port to listen on; 0 picks a free one [default: 8787]
+    ///
+    /// Also STEADY_RELAY_PORT, or PORT, its older name.
+    #[arg(long, global = true, value_name = "N")]
+    pub port: Option<String>,
+    /// The one service everything goes to [default: by the request's credential]
+    ///
+    /// A URL, or the name of an `[upstream.NAME]` of the configuration file.
+    /// Also STEADY_RELAY_UPSTREAM, or UPSTREAM_URL, its older name.
+    #[arg(long, global = true, value_name = "URL")]
+    pub upstream: Option<String>,
+    /// The configuration file
+    ///
+    /// Where none is named, steady-relay/config.toml in the user's configuration folder is read if it exists. Also STEADY_RELAY_CONFIG.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// How hard to try: auto, interactive, batch, patient, strict [default: auto]
+    ///
+    /// Or the name of a `[profile.NAME]` of the configuration file. Also STEADY_RELAY_PROFILE.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub profile: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    fn parse(line: &str) -> Cli {
+        Cli::try_parse_from(line.split(' ')).unwrap()
+    }
+
+    fn port(text: &str) -> Flags {
+        Flags { port: Some(text.to_owned()), ..Flags::default() }
+    }
+
+    #[test]
+    fn the_definition_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn serve_is_what_is_done_by_default() {
+        assert_eq!(
+            (parse("steady-relay").verb(), parse("steady-relay").flags),
+            (&Verb::Serve, Flags::default())
+        );
+        for line in ["steady-relay --port 1", "steady-relay serve --port 1", "steady-relay --port=1 serve"] {
+            let cli = parse(line);
+            assert_eq!((cli.verb(), &cli.flags), (&Verb::Serve, &port("1")), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_flag_is_read() {
+        let cli =
+            parse("steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict");
+        let flags = Flags {
+            listen: Some("::1".into()),
+            port: Some("0".into()),
+            upstream: Some("http://a".into()),
+            config: Some("f.toml".into()),
+            profile: Some("strict".into()),
+        };
+        assert_eq!(cli.flags, flags);
+    }
+
+    #[test]
+    fn all_that_follows_the_client_is_the_clients() {
+        for line in [
+            "steady-relay run --port 1 -- codex exec --port 2 -- x",
+            "steady-relay --port 1 run codex exec --port 2 -- x",
+        ] {
+            let cli = parse(line);
+            let command = ["codex", "exec", "--port", "2", "--", "x"].map(OsString::from).to_vec();
+            assert_eq!((cli.verb(), &cli.flags), (&Verb::Run(Run { command }), &port("1")), "{line}");
+        }
+    }
+
+    #[test]
+    fn wrong_usage_exits_with_2() {
+        for line in [
+            "steady-relay 8787",
+            "steady-relay --prot 1",
+            "steady-relay run",
+            "steady-relay run --prot 1 -- codex",
+        ] {
+            let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn help_has_two_examples_and_fits() {
+        for (line, verb) in [("steady-relay", ""), ("steady-relay serve", ""), ("steady-relay run", "run")] {
+            for flag in ["-h", "--help"] {
+                let help = Cli::try_parse_from(format!("{line} {flag}").split(' ')).unwrap_err();
+                assert_eq!(help.exit_code(), 0);
+                let help = help.to_string();
+                let examples = help.split("Examples:").nth(1).unwrap_or_default();
+                assert_eq!(examples.trim().lines().count(), 2, "{line} {flag}: {help}");
+                assert!(examples.contains(&format!("steady-relay {verb}")), "{help}");
+            }
+        }
+        let version = Cli::try_parse_from(["steady-relay", "--version"]).unwrap_err();
+        assert_eq!(version.to_string(), concat!("steady-relay ", env!("CARGO_PKG_VERSION"), "\n"));
+    }
+}

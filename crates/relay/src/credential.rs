@@ -1,0 +1,416 @@
+//! What a request carries, and who issued it: the ground on which a relay without settings picks an upstream.
+//! Not a check of the credential. Nothing here logs, keeps or returns one.
+//!
+//! Every header that can hold a credential is judged, because clients send two at once (Claude Code does
+//! when both of its variables are set) and the one that is not looked at would go to the wrong house.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::OnceLock;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use serde::Deserialize;
+
+static JUDGED: [HeaderName; 4] = [
+    AUTHORIZATION,
+    HeaderName::from_static("x-api-key"),
+    HeaderName::from_static("api-key"),
+    HeaderName::from_static("x-goog-api-key"),
+];
+const ACCOUNT_ID: HeaderName = HeaderName::from_static("chatgpt-account-id");
+const FEDRAMP: HeaderName = HeaderName::from_static("x-openai-fedramp");
+/// Who signs the access tokens of a ChatGPT sign-in.
+const OPENAI_AUTH: &str = "https://auth.openai.com";
+/// "OpenAI" in base64: it stands in the middle of every key that OpenAI makes.
+const OPENAI_MARK: &str = "T3BlbkFJ";
+/// No access token is longer; more is not decoded.
+const LONGEST_TOKEN: usize = 64 * 1024;
+
+/// Who issued a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Issuer {
+    /// A key of the OpenAI API.
+    OpenAiKey,
+    /// The access token of a ChatGPT sign-in.
+    ChatGptSignIn,
+    /// A key or an OAuth token of Anthropic.
+    Anthropic,
+}
+
+impl Issuer {
+    /// The built-in upstream that this credential is meant for.
+    #[must_use]
+    pub const fn upstream(self) -> &'static str {
+        match self {
+            Self::OpenAiKey => "openai",
+            Self::ChatGptSignIn => "chatgpt",
+            Self::Anthropic => "anthropic",
+        }
+    }
+
+    /// What to call such a credential in a message.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::OpenAiKey => "an OpenAI key",
+            Self::ChatGptSignIn => "a ChatGPT sign-in",
+            Self::Anthropic => "an Anthropic credential",
+        }
+    }
+}
+
+/// What the credential headers of a request say together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// All that is there comes from one issuer.
+    One(Issuer),
+    /// No credential at all.
+    None,
+    /// A credential that we cannot tell, alone or beside others.
+    Unknown {
+        /// The header it came in.
+        header: HeaderName,
+        /// An issuer that another header named all the same.
+        beside: Option<Issuer>,
+    },
+    /// Two issuers in one request.
+    Disagree {
+        /// The first header and its issuer.
+        one: (HeaderName, Issuer),
+        /// The header that contradicts it.
+        other: (HeaderName, Issuer),
+    },
+}
+
+impl Verdict {
+    /// Whether any header holds a credential of a cloud that we know.
+    #[must_use]
+    pub const fn holds_recognised(&self) -> bool {
+        match self {
+            Self::One(_) | Self::Disagree { .. } => true,
+            Self::None => false,
+            Self::Unknown { beside, .. } => beside.is_some(),
+        }
+    }
+}
+
+/// Judges every credential header.
+#[must_use]
+pub fn judge(headers: &HeaderMap) -> Verdict {
+    let mut known: Option<(HeaderName, Issuer)> = None;
+    let mut clash: Option<(HeaderName, Issuer)> = None;
+    let mut unknown: Option<HeaderName> = None;
+    for (name, value) in credentials(headers) {
+        match issuer(name, value) {
+            None => unknown = unknown.or_else(|| Some(name.clone())),
+            Some(issuer) => match &known {
+                None => known = Some((name.clone(), issuer)),
+                Some((_, first)) if *first == issuer => {}
+                Some(_) => clash = clash.or_else(|| Some((name.clone(), issuer))),
+            },
+        }
+    }
+    match (unknown, known, clash) {
+        (Some(header), known, _) => Verdict::Unknown { header, beside: known.map(|(_, issuer)| issuer) },
+        (None, Some(one), Some(other)) => Verdict::Disagree { one, other },
+        (None, Some((_, issuer)), None) => Verdict::One(issuer),
+        (None, None, _) => Verdict::None,
+    }
+}
+
+/// The credential headers that hold something, in a fixed order.
+fn credentials(headers: &HeaderMap) -> impl Iterator<Item = (&'static HeaderName, &[u8])> {
+    JUDGED.iter().flat_map(|name| {
+        headers
+            .get_all(name)
+            .iter()
+            .map(move |value| (name, value.as_bytes().trim_ascii()))
+            .filter(|(name, value)| !value.is_empty() && (**name != AUTHORIZATION || !is_bare_scheme(value)))
+    })
+}
+
+/// `Authorization: Bearer` with nothing behind it: what a client without a key sends.
+fn is_bare_scheme(value: &[u8]) -> bool {
+    value.eq_ignore_ascii_case(b"bearer")
+}
+
+/// The secret itself: what follows `Bearer`, or the whole of a key header.
+fn secret<'a>(name: &HeaderName, value: &'a [u8]) -> Option<&'a str> {
+    let value = std::str::from_utf8(value).ok()?;
+    if *name != AUTHORIZATION {
+        return Some(value);
+    }
+    let (scheme, rest) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| rest.trim())
+}
+
+fn issuer(name: &HeaderName, value: &[u8]) -> Option<Issuer> {
+    let secret = secret(name, value)?;
+    if let Some(claims) = claims(secret) {
+        return (claims.iss == OPENAI_AUTH).then_some(Issuer::ChatGptSignIn);
+    }
+    if secret.starts_with("sk-ant-") {
+        return Some(Issuer::Anthropic);
+    }
+    let openai = secret.starts_with("sk-proj-") || secret.starts_with("sk-svcacct-");
+    (openai || secret.starts_with("sk-") && secret.contains(OPENAI_MARK)).then_some(Issuer::OpenAiKey)
+}
+
+/// The few claims of an access token that are looked at. The signature is not: the upstream checks it.
+#[derive(Deserialize)]
+struct Claims {
+    iss: String,
+    /// A value, not a type: a claim that changes its form must not make the whole token unknown.
+    #[serde(rename = "https://api.openai.com/auth", default)]
+    auth: serde_json::Value,
+}
+
+impl Claims {
+    fn auth(&self, name: &str) -> Option<&str> {
+        self.auth.get(name)?.as_str()
+    }
+}
+
+/// The claims of `token` if it is a JWT; what cannot be read has none.
+fn claims(token: &str) -> Option<Claims> {
+    let mut parts = token.split('.');
+    let (Some(_), Some(payload), Some(_), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return None;
+    };
+    if payload.len() > LONGEST_TOKEN {
+        return None;
+    }
+    let payload = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
+    serde_json::from_slice(&payload).ok()
+}
+
+/// The claims of the first credential that is the token of a ChatGPT sign-in.
+fn sign_in(headers: &HeaderMap) -> Option<Claims> {
+    credentials(headers)
+        .filter_map(|(name, value)| claims(secret(name, value)?))
+        .find(|claims| claims.iss == OPENAI_AUTH)
+}
+
+/// A plan whose workspace may be routed elsewhere, which a base URL loses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ManagedPlan {
+    /// ChatGPT Business.
+    Business,
+    /// ChatGPT Enterprise.
+    Enterprise,
+    /// ChatGPT Edu.
+    Edu,
+    /// ChatGPT Team, the older name of Business.
+    Team,
+    /// A workspace under FedRAMP rules, whatever its plan.
+    FedRamp,
+}
+
+impl ManagedPlan {
+    /// The plan's name in a message.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Business => "business",
+            Self::Enterprise => "enterprise",
+            Self::Edu => "edu",
+            Self::Team => "team",
+            Self::FedRamp => "fedramp",
+        }
+    }
+}
+
+/// The managed plan behind a ChatGPT sign-in, if it is one. No header names the plan; the token does.
+#[must_use]
+pub fn plan(headers: &HeaderMap) -> Option<ManagedPlan> {
+    if headers.contains_key(FEDRAMP) {
+        return Some(ManagedPlan::FedRamp);
+    }
+    let claims = sign_in(headers)?;
+    let plan = claims.auth("chatgpt_plan_type")?;
+    [ManagedPlan::Business, ManagedPlan::Enterprise, ManagedPlan::Edu, ManagedPlan::Team]
+        .into_iter()
+        .find(|managed| managed.name().eq_ignore_ascii_case(plan))
+}
+
+/// The key of one account in the relay's tables. It changes with every start of the relay, and the
+/// credential cannot be guessed at with it: the hash is keyed by chance.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AccountKey(u64);
+
+impl AccountKey {
+    /// The key as a number.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Debug for AccountKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "account-{:016x}", self.0)
+    }
+}
+
+/// The key of the account that a request acts for.
+///
+/// A ChatGPT token is renewed every few days, so there the account and its user count instead of the token. Requests
+/// without a credential share one key.
+#[must_use]
+pub fn account_key(headers: &HeaderMap) -> AccountKey {
+    static KEYED: OnceLock<RandomState> = OnceLock::new();
+    let mut hasher = KEYED.get_or_init(RandomState::new).build_hasher();
+    let mut part = |bytes: &[u8]| {
+        hasher.write_usize(bytes.len());
+        hasher.write(bytes);
+    };
+    if let Some(claims) = sign_in(headers) {
+        let claimed = claims.auth("chatgpt_account_id").map(str::as_bytes);
+        if let Some(account) = headers.get(ACCOUNT_ID).map(http::HeaderValue::as_bytes).or(claimed) {
+            part(b"account");
+            part(account);
+            part(claims.auth("chatgpt_user_id").unwrap_or_default().as_bytes());
+            return AccountKey(hasher.finish());
+        }
+    }
+    for (name, value) in credentials(headers) {
+        part(name.as_str().as_bytes());
+        part(value);
+    }
+    AccountKey(hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, value.parse().unwrap());
+        }
+        headers
+    }
+
+    fn jwt(payload: &str) -> String {
+        format!("eyJhbGciOiJSUzI1NiJ9.{}.c2ln", URL_SAFE_NO_PAD.encode(payload))
+    }
+
+    fn signed_in(plan: &str, serial: u32) -> String {
+        let auth = format!(
+            r#"{{"chatgpt_plan_type":"{plan}","chatgpt_account_id":"acc-1","chatgpt_user_id":"user-1"}}"#
+        );
+        let claims =
+            format!(r#"{{"iss":"{OPENAI_AUTH}","jti":"{serial}","https://api.openai.com/auth":{auth}}}"#);
+        format!("Bearer {}", jwt(&claims))
+    }
+
+    #[test]
+    fn every_kind_of_credential_is_told() {
+        use Issuer::{Anthropic, ChatGptSignIn, OpenAiKey};
+        let sign_in = signed_in("plus", 1);
+        let elsewhere = format!("Bearer {}", jwt(r#"{"iss":"https://login.example"}"#));
+        let odd_claims = format!(
+            "Bearer {}",
+            jwt(r#"{"iss":"https://auth.openai.com","https://api.openai.com/auth":{"chatgpt_plan_type":7}}"#)
+        );
+        let lookalike = format!("Bearer {}", jwt(r#"{"iss":"https://auth.openai.com.evil.example"}"#));
+        let rows: [(&'static str, &str, Option<Issuer>); 23] = [
+            ("authorization", &sign_in, Some(ChatGptSignIn)),
+            ("authorization", "Bearer sk-proj-abc", Some(OpenAiKey)),
+            ("authorization", "bearer  sk-proj-abc", Some(OpenAiKey)),
+            ("authorization", "Bearer sk-svcacct-abc", Some(OpenAiKey)),
+            ("authorization", "Bearer sk-abcT3BlbkFJdef", Some(OpenAiKey)),
+            ("authorization", "Bearer sk-admin-abcT3BlbkFJdef", Some(OpenAiKey)),
+            ("authorization", "Bearer sk-ant-oat01-abc", Some(Anthropic)),
+            ("x-api-key", "sk-ant-api03-abc", Some(Anthropic)),
+            ("api-key", "sk-proj-abc", Some(OpenAiKey)),
+            ("x-api-key", "sk-proj-abc", Some(OpenAiKey)),
+            ("authorization", &odd_claims, Some(ChatGptSignIn)),
+            ("authorization", &elsewhere, None),
+            ("authorization", &lookalike, None),
+            ("authorization", "Basic c2stcHJvai1hYmM=", None),
+            ("authorization", "sk-proj-abc", None),
+            ("authorization", "Bearer sk-abc", None),
+            ("authorization", "Bearer sk-or-v1-abc", None),
+            ("authorization", "Bearer xT3BlbkFJ", None),
+            ("authorization", "Bearer a.b.c", None),
+            ("authorization", "Bearer a.!!!.c", None),
+            ("api-key", "0123456789abcdef", None),
+            ("x-goog-api-key", "AIzaSyAbc", None),
+            ("authorization", "Bearer a.b.c.d", None),
+        ];
+        for (name, value, issuer) in rows {
+            let expected = issuer.map_or_else(
+                || Verdict::Unknown { header: HeaderName::from_static(name), beside: None },
+                Verdict::One,
+            );
+            assert_eq!(judge(&headers(&[(name, value)])), expected, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn all_credentials_of_a_request_count() {
+        assert_eq!(judge(&headers(&[])), Verdict::None);
+        assert_eq!(judge(&headers(&[("authorization", "Bearer "), ("x-api-key", "")])), Verdict::None);
+        assert_eq!(
+            judge(&headers(&[("authorization", "Bearer sk-ant-a"), ("x-api-key", "sk-ant-b")])),
+            Verdict::One(Issuer::Anthropic)
+        );
+        let disagree = judge(&headers(&[("x-api-key", "sk-ant-b"), ("authorization", "Bearer sk-proj-a")]));
+        let one = (AUTHORIZATION, Issuer::OpenAiKey);
+        let other = (HeaderName::from_static("x-api-key"), Issuer::Anthropic);
+        assert_eq!(disagree, Verdict::Disagree { one, other });
+        assert!(disagree.holds_recognised());
+        let unknown = judge(&headers(&[("x-api-key", "sk-ant-b"), ("authorization", "Bearer mine")]));
+        assert_eq!(unknown, Verdict::Unknown { header: AUTHORIZATION, beside: Some(Issuer::Anthropic) });
+        assert!(unknown.holds_recognised());
+        let twice = judge(&headers(&[("x-api-key", "sk-ant-b"), ("x-api-key", "mine")]));
+        assert!(matches!(twice, Verdict::Unknown { beside: Some(Issuer::Anthropic), .. }));
+    }
+
+    #[test]
+    fn managed_plans_are_seen_and_personal_ones_are_not() {
+        let rows = [
+            ("business", Some(ManagedPlan::Business)),
+            ("Enterprise", Some(ManagedPlan::Enterprise)),
+            ("edu", Some(ManagedPlan::Edu)),
+            ("team", Some(ManagedPlan::Team)),
+            ("plus", None),
+            ("pro", None),
+            ("free", None),
+        ];
+        for (name, managed) in rows {
+            assert_eq!(plan(&headers(&[("authorization", &signed_in(name, 1))])), managed, "{name}");
+        }
+        let fedramp = headers(&[("authorization", &signed_in("plus", 1)), ("x-openai-fedramp", "true")]);
+        assert_eq!(plan(&fedramp), Some(ManagedPlan::FedRamp));
+        assert_eq!(plan(&headers(&[("authorization", "Bearer sk-proj-a")])), None);
+    }
+
+    #[test]
+    fn an_account_outlives_its_tokens() {
+        let of = |pairs: &[(&'static str, &str)]| account_key(&headers(pairs));
+        let (old, new) = (signed_in("plus", 1), signed_in("plus", 2));
+        assert_ne!(old, new);
+        assert_eq!(of(&[("authorization", &old)]), of(&[("authorization", &new)]));
+        let account = ("chatgpt-account-id", "acc-1");
+        assert_eq!(of(&[("authorization", &old), account]), of(&[("authorization", &new)]));
+        let other = ("chatgpt-account-id", "acc-2");
+        assert_ne!(of(&[("authorization", &old), other]), of(&[("authorization", &new)]));
+    }
+
+    #[test]
+    fn keys_differ_by_credential_and_an_account_header_alone_is_no_proof() {
+        let of = |pairs: &[(&'static str, &str)]| account_key(&headers(pairs));
+        assert_eq!(of(&[("x-api-key", "a")]), of(&[("x-api-key", "a")]));
+        assert_ne!(of(&[("x-api-key", "a")]), of(&[("x-api-key", "b")]));
+        assert_ne!(of(&[("x-api-key", "a")]), of(&[]));
+        let account = ("chatgpt-account-id", "acc-1");
+        assert_ne!(of(&[("x-api-key", "a"), account]), of(&[("x-api-key", "b"), account]));
+        assert!(!format!("{:?}", of(&[("x-api-key", "hush")])).contains("hush"));
+    }
+}

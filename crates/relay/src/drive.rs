@@ -1,0 +1,296 @@
+//! The loop of one call: ask the core what to do, do that one thing, tell what came of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response};
+use relay_core::answer::{Listener, Own, Say, Touch, Tried, say};
+use relay_core::call::{Ending, Step};
+use relay_core::client::Kind;
+use relay_core::failure::Failure;
+use relay_core::moment::Moment;
+use relay_core::preamble::{Asked, Head, Preamble, Verdict};
+use relay_core::{Evidence, Fault};
+
+use crate::answer::Answer;
+use crate::body::{Passing, SendBody};
+use crate::clock::{RealDice, sleep_until};
+use crate::credential::AccountKey;
+use crate::headers::{forwardable_answer, keep_case};
+use crate::open::OpenCall;
+use crate::reply::{Abort, ReplyBody};
+use crate::target::Target;
+use crate::upstream::{Ask, Cause, Proof, SendFailure};
+
+/// What is sent, as often as it is sent.
+pub(crate) struct Order {
+    pub(crate) method: Method,
+    pub(crate) headers: HeaderMap,
+    pub(crate) extensions: Extensions,
+    pub(crate) target: Target,
+    pub(crate) account: AccountKey,
+    /// A body too large to keep, until its one send has taken it.
+    pub(crate) passing: Option<Passing>,
+}
+
+/// One call on its way.
+pub(crate) struct Drive {
+    pub(crate) open: OpenCall,
+    pub(crate) order: Order,
+    pub(crate) asked: Asked,
+    pub(crate) opened: Moment,
+}
+
+enum Sent {
+    /// The answer belongs to the client; the verdict where its end was heard already.
+    Served(Answer, Option<Verdict>),
+    /// It failed; the answer that told of it, if one did.
+    Failed(Failure, Option<Answer>),
+}
+
+impl Drive {
+    /// Carries the call to its end.
+    ///
+    /// # Errors
+    /// Where the client's connection is to be cut.
+    pub(crate) async fn run(mut self) -> Result<Response<ReplyBody>, Abort> {
+        let mut told: Option<Answer> = None;
+        loop {
+            let now = self.open.now();
+            let step = self.open.call().next(now);
+            self.open.emit_pending();
+            match step {
+                Step::Wait(until) => {
+                    if let Some(answer) = told.take() {
+                        answer.recycle();
+                    }
+                    self.wait(until).await;
+                }
+                Step::Send { fresh, .. } => match self.send(fresh).await {
+                    Sent::Served(answer, ending) => return Ok(self.serve(answer, ending)),
+                    Sent::Failed(failure, answer) => {
+                        told = answer;
+                        let now = self.open.now();
+                        self.open.call().failed(failure, now, &mut RealDice::default());
+                        self.open.emit_pending();
+                    }
+                },
+                Step::End(ending) => return self.finish(&ending, told),
+            }
+        }
+    }
+
+    async fn wait(&mut self, until: Moment) {
+        let app = Arc::clone(self.open.app());
+        tokio::select! {
+            () = sleep_until(&*app.clock, until) => {}
+            () = app.draining() => self.open.call().drain(),
+        }
+    }
+
+    async fn send(&mut self, fresh: bool) -> Sent {
+        let sent = self.open.now();
+        let app = Arc::clone(self.open.app());
+        let ask = match self.ask(fresh) {
+            Ok(ask) => ask,
+            Err(failure) => return Sent::Failed(*failure, None),
+        };
+        let by = self.first_byte_by(sent);
+        let sending = app.upstreams.send(ask);
+        let answered = tokio::select! {
+            answered = sending => answered,
+            () = async { match by { Some(by) => sleep_until(&*app.clock, by).await, None => std::future::pending().await } } => {
+                let failure = Failure::of_transport(Fault::NoAnswer, Evidence::NoAnswer)
+                    .saying(format!("no answer within {:.0} s", self.open.now().since(sent).as_secs_f64()));
+                return Sent::Failed(failure, None);
+            }
+        };
+        match answered {
+            Ok(response) => self.listen(response, sent).await,
+            Err(failure) => self.unsent(*failure),
+        }
+    }
+
+    /// The request of one send.
+    fn ask(&mut self, fresh: bool) -> Result<Ask<SendBody>, Box<Failure>> {
+        let order = &mut self.order;
+        let body = match (order.passing.take(), self.open.body().bytes()) {
+            (Some(passing), _) => SendBody::Passing(passing),
+            (None, bytes) => SendBody::Kept(bytes),
+        };
+        let upstream = &order.target.upstream;
+        let mut request = Request::new(body);
+        *request.method_mut() = order.method.clone();
+        *request.uri_mut() = http::Uri::from(order.target.path_and_query.clone());
+        *request.headers_mut() = order.headers.clone();
+        keep_case(&order.extensions, request.extensions_mut());
+        let host = HeaderValue::from_str(&upstream.url.authority()).map_err(|_invalid| {
+            Box::new(
+                Failure::of_transport(Fault::NeverSent, Evidence::NeverSent)
+                    .saying("its host name cannot stand in a header"),
+            )
+        })?;
+        request.headers_mut().insert(http::header::HOST, host);
+        for (name, value) in &upstream.headers {
+            request.headers_mut().insert(name, value.clone());
+        }
+        self.open.app().add_cookies(upstream, order.account, request.headers_mut());
+        let pure = matches!(order.method, Method::GET | Method::HEAD);
+        Ok(Ask { origin: upstream.origin(), request, fresh, may_reuse_stale: pure })
+    }
+
+    /// When a send without any sign of an answer ends: as configured; never for Codex, which waits for ever;
+    /// else when the client would hang up.
+    fn first_byte_by(&self, sent: Moment) -> Option<Moment> {
+        let timeouts = &self.open.app().config.timeouts;
+        match (timeouts.first_byte, self.open.client()) {
+            (Some(span), _) => Some(sent + span),
+            (None, client) if client.kind == Kind::Codex => None,
+            (None, client) => Some(match client.limit {
+                Some(limit) => self.opened + limit,
+                None => sent + timeouts.first_byte_unknown,
+            }),
+        }
+    }
+
+    fn unsent(&mut self, failed: SendFailure<SendBody>) -> Sent {
+        let SendFailure { proof, cause, detail, request, .. } = failed;
+        let mut lost = false;
+        if let Some(SendBody::Passing(passing)) = request.map(Request::into_body) {
+            self.order.passing = Some(passing);
+        } else if self.open.body().bytes().is_none() {
+            lost = true;
+        }
+        let (fault, evidence) = match proof {
+            Proof::NothingSent if !lost => (Fault::NeverSent, Evidence::NeverSent),
+            Proof::NothingSent | Proof::SomethingSent => (Fault::BrokenStream, Evidence::MaybeRan),
+        };
+        let mut failure = Failure::of_transport(fault, evidence).saying(detail);
+        failure.certificate = cause == Cause::Certificate;
+        failure.code = Some(
+            match cause {
+                Cause::Dns => "dns",
+                Cause::Refused => "refused",
+                Cause::ConnectTimeout => "connect_timeout",
+                Cause::Connect => "connect",
+                Cause::TlsHandshake => "tls_handshake",
+                Cause::Certificate => "certificate",
+                Cause::HandedBack => "handed_back",
+                Cause::Reset => "reset",
+                Cause::Closed => "closed",
+                Cause::Malformed => "malformed",
+                Cause::RequestBody => "request_body",
+            }
+            .into(),
+        );
+        Sent::Failed(failure, None)
+    }
+
+    async fn listen(&mut self, response: Response<crate::upstream::AnswerBody>, sent: Moment) -> Sent {
+        let app = Arc::clone(self.open.app());
+        let (head, body) = response.into_parts();
+        self.open.call().head_arrived(head.status.as_u16());
+        self.open.emit_pending();
+        app.take_cookies(&self.order.target.upstream, self.order.account, &head.headers);
+        let bodiless = self.order.method == Method::HEAD || http_body::Body::is_end_stream(&body);
+        let told = Head {
+            status: head.status,
+            headers: head.headers.clone(),
+            bodiless,
+            sent,
+            arrived: self.open.now(),
+        };
+        let mut answer = Answer::new(head, body, Preamble::new(self.asked, told, app.clock.wall()));
+        match answer.listen(&*app.clock, self.open.idle()).await {
+            Verdict::Hold => {
+                answer.stop_reading();
+                let failure = Failure::of_transport(Fault::NoAnswer, Evidence::NoAnswer)
+                    .saying(format!("silent for {:.0} s", self.open.idle().as_secs_f64()));
+                Sent::Failed(failure, None)
+            }
+            Verdict::Pass => Sent::Served(answer, None),
+            Verdict::Fault(failure) => Sent::Failed(*failure, Some(answer)),
+            cut @ Verdict::Cut { .. } => Sent::Served(answer, Some(cut)),
+        }
+    }
+
+    fn serve(mut self, answer: Answer, ending: Option<Verdict>) -> Response<ReplyBody> {
+        self.open.commit();
+        reply(answer, self.open, relay_core::event::Outcome::Served, ending, Touch::default())
+    }
+
+    fn finish(mut self, ending: &Ending, told: Option<Answer>) -> Result<Response<ReplyBody>, Abort> {
+        let now = self.open.now();
+        let tried = Tried {
+            sends: self.open.call().sends(),
+            took: now.since(self.opened),
+            patience: self.open.call().patience(),
+        };
+        let listener = Listener {
+            kind: self.open.client().kind,
+            dialect: self.asked.dialect,
+            generation: self.asked.generation,
+            streams: self.asked.streams,
+            upstream: self.order.target.upstream.url.host(),
+            tried,
+        };
+        let outcome = ending.outcome();
+        match (say(&listener, ending), told) {
+            (Say::Upstream(touch), Some(mut answer)) => {
+                answer.release();
+                Ok(reply(answer, self.open, outcome, None, touch))
+            }
+            (Say::Cut, Some(answer)) => {
+                self.open.close(outcome);
+                let head = head(&answer, Touch::default());
+                Ok(Response::from_parts(head, ReplyBody::cutting(answer)))
+            }
+            (Say::Cut | Say::Upstream(_), None) => {
+                self.open.close(outcome);
+                Err(Abort::Cut)
+            }
+            (Say::Own(own), _) => {
+                self.open.close(outcome);
+                Ok(in_our_words(own))
+            }
+        }
+    }
+}
+
+/// The head that a client gets of an upstream's answer.
+fn head(answer: &Answer, touch: Touch) -> http::response::Parts {
+    let mut head = Response::new(()).into_parts().0;
+    head.status =
+        touch.status.and_then(|status| http::StatusCode::from_u16(status).ok()).unwrap_or(answer.head.status);
+    head.headers = forwardable_answer(&answer.head.headers);
+    keep_case(&answer.head.extensions, &mut head.extensions);
+    if touch.refuse_retry {
+        head.headers.insert("x-should-retry", HeaderValue::from_static("false"));
+    }
+    head
+}
+
+fn reply(
+    answer: Answer,
+    open: OpenCall,
+    outcome: relay_core::event::Outcome,
+    ending: Option<Verdict>,
+    touch: Touch,
+) -> Response<ReplyBody> {
+    let head = head(&answer, touch);
+    Response::from_parts(head, ReplyBody::passing(answer, open, outcome, ending))
+}
+
+/// An answer in our own words.
+pub(crate) fn in_our_words(own: Own) -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody::own(own.body));
+    *response.status_mut() = http::StatusCode::from_u16(own.status).unwrap_or(http::StatusCode::BAD_GATEWAY);
+    response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static(own.content_type));
+    if own.refuse_retry {
+        response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+    }
+    response
+}
+
+/// How long a client that is told of an error of ours may go on uploading.
+pub(crate) const DRAIN: (usize, Duration) = (4 << 20, Duration::from_secs(2));

@@ -1,0 +1,77 @@
+//! Observers of the one event stream. An observer returns at once; nothing here may slow or break a call.
+
+pub mod log;
+pub mod status;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use relay_core::Moment;
+use relay_core::event::{CallId, Event};
+
+/// What happens to the relay as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// The relay listens.
+    Listening {
+        /// The address to give to clients.
+        url: String,
+    },
+    /// Something a person should know once.
+    Advice(String),
+    /// The relay stops taking calls and waits for those that are open.
+    Draining {
+        /// How many calls are open.
+        open: usize,
+        /// How long it waits at most.
+        within: Duration,
+    },
+    /// A second signal, or the end of the wait: open calls are dropped.
+    Stopping {
+        /// How many calls were still open.
+        open: usize,
+    },
+    /// Connections cannot be accepted for now.
+    AcceptFailed(String),
+}
+
+/// Sees what happens.
+pub trait Observer: Send + Sync {
+    /// Something happened to a call.
+    fn see(&self, call: CallId, at: Moment, event: &Event);
+
+    /// Something happened to the relay.
+    fn notice(&self, notice: &Notice);
+}
+
+/// All observers, in the order they were added.
+#[derive(Clone, Default)]
+pub struct Observers(Vec<Arc<dyn Observer>>);
+
+impl std::fmt::Debug for Observers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} observers", self.0.len())
+    }
+}
+
+impl Observers {
+    /// These observers.
+    #[must_use]
+    pub fn new(observers: Vec<Arc<dyn Observer>>) -> Self {
+        Self(observers)
+    }
+
+    /// Shows an event to all.
+    pub fn see(&self, call: CallId, at: Moment, event: &Event) {
+        for observer in &self.0 {
+            observer.see(call, at, event);
+        }
+    }
+
+    /// Shows a notice to all.
+    pub fn notice(&self, notice: &Notice) {
+        for observer in &self.0 {
+            observer.notice(notice);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What goes to the client: an upstream's answer as it comes, or words of our own. A break is told as a break:
+//! the connection is aborted, never ended tidily.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use relay_core::event::Outcome;
+use relay_core::preamble::Verdict;
+
+use crate::answer::{Answer, Next};
+use crate::clock::IdleLimit;
+use crate::open::OpenCall;
+use crate::upstream::AnswerBody;
+
+/// Why a connection to a client is aborted; hyper closes it and nothing of this is sent.
+#[derive(Debug, thiserror::Error)]
+pub enum Abort {
+    /// The upstream's answer broke off.
+    #[error("the upstream's answer broke off")]
+    Broken,
+    /// The connection is cut so that the client goes on by its own policy.
+    #[error("cut so that the client goes on by itself")]
+    Cut,
+    /// The upstream said nothing for too long.
+    #[error("the upstream fell silent")]
+    Silent,
+}
+
+/// The body of an answer to a client.
+#[derive(Debug)]
+pub struct ReplyBody(Kind);
+
+enum Kind {
+    /// Our own words, or nothing.
+    Own(Option<Bytes>),
+    /// An answer that no call stands behind.
+    Plain(Box<AnswerBody>),
+    /// The upstream's answer.
+    Passing(Box<Passing>),
+    /// What was held of an answer, then an abort.
+    Cutting(Box<Answer>),
+}
+
+impl std::fmt::Debug for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Own(_) => "Own",
+            Self::Plain(_) => "Plain",
+            Self::Passing(_) => "Passing",
+            Self::Cutting(_) => "Cutting",
+        })
+    }
+}
+
+struct Passing {
+    answer: Answer,
+    call: OpenCall,
+    idle: IdleLimit,
+    progress: u64,
+    /// How the call ends when the answer does.
+    outcome: Outcome,
+    /// Bytes that the head announces and that have not gone yet.
+    left: Option<u64>,
+    /// The answer ends after what is held.
+    ending: Option<Verdict>,
+}
+
+impl ReplyBody {
+    /// Our own words.
+    #[must_use]
+    pub fn own(bytes: impl Into<Bytes>) -> Self {
+        Self(Kind::Own(Some(bytes.into())))
+    }
+
+    /// An answer that no call stands behind, as it comes.
+    pub(crate) fn plain(body: AnswerBody) -> Self {
+        Self(Kind::Plain(Box::new(body)))
+    }
+
+    /// The upstream's answer; `ending` where the listener has heard its end already.
+    pub(crate) fn passing(answer: Answer, call: OpenCall, outcome: Outcome, ending: Option<Verdict>) -> Self {
+        let idle = IdleLimit::new(call.idle());
+        let announced = answer
+            .head
+            .headers
+            .get(http::header::CONTENT_LENGTH)
+            .and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let progress = answer.progress();
+        Self(Kind::Passing(Box::new(Passing {
+            answer,
+            call,
+            idle,
+            progress,
+            outcome,
+            left: announced,
+            ending,
+        })))
+    }
+
+    /// What was held of an answer, then an abort.
+    pub(crate) fn cutting(answer: Answer) -> Self {
+        Self(Kind::Cutting(Box::new(answer)))
+    }
+}
+
+impl Passing {
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Abort>>> {
+        loop {
+            if let Some(ending) = self.ending.take() {
+                if let Some(frame) = self.answer.next_held() {
+                    self.ending = Some(ending);
+                    return Poll::Ready(Some(Ok(self.counted(frame))));
+                }
+                return Poll::Ready(self.end(ending));
+            }
+            let now = self.call.now();
+            match self.answer.poll_next(cx, now) {
+                Poll::Ready(Next::Piece(frame)) => {
+                    if self.progress != self.answer.progress() {
+                        self.progress = self.answer.progress();
+                        self.idle.restart();
+                    }
+                    return Poll::Ready(Some(Ok(self.counted(frame))));
+                }
+                Poll::Ready(Next::Ended(verdict)) => self.ending = Some(verdict),
+                Poll::Pending => {
+                    std::task::ready!(self.idle.poll_passed(cx));
+                    self.answer.stop_reading();
+                    return Poll::Ready(if self.answer.has_ended() {
+                        // The last word was said; only the connection stayed open.
+                        self.call.close(self.outcome);
+                        None
+                    } else {
+                        self.call.close(Outcome::Broken);
+                        Some(Err(Abort::Silent))
+                    });
+                }
+            }
+        }
+    }
+
+    fn counted(&mut self, frame: Frame<Bytes>) -> Frame<Bytes> {
+        if let (Some(left), Some(data)) = (&mut self.left, frame.data_ref()) {
+            *left = left.saturating_sub(data.len() as u64);
+        }
+        frame
+    }
+
+    fn end(&mut self, ending: Verdict) -> Option<Result<Frame<Bytes>, Abort>> {
+        match ending {
+            Verdict::Hold | Verdict::Pass => {
+                self.call.close(self.outcome);
+                None
+            }
+            Verdict::Fault(_) => {
+                self.call.close(if self.answer.has_ended() { self.outcome } else { Outcome::Broken });
+                Some(Err(Abort::Broken))
+            }
+            Verdict::Cut { fault, .. } => {
+                self.call.cut(&fault);
+                Some(Err(Abort::Cut))
+            }
+        }
+    }
+
+    /// Whether the client has all that it was promised; hyper stops asking then.
+    fn is_whole(&self) -> bool {
+        self.ending.is_none() && (self.left == Some(0) || self.answer.is_done())
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        // Closing twice is harmless: the first word stands.
+        let outcome = if self.is_whole() { self.outcome } else { Outcome::ClientLeft };
+        self.call.close(outcome);
+    }
+}
+
+impl Body for ReplyBody {
+    type Data = Bytes;
+    type Error = Abort;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Abort>>> {
+        match &mut self.get_mut().0 {
+            Kind::Own(bytes) => Poll::Ready(
+                bytes.take().filter(|bytes| !bytes.is_empty()).map(|bytes| Ok(Frame::data(bytes))),
+            ),
+            Kind::Plain(body) => Pin::new(body).poll_frame(cx).map_err(|_told| Abort::Broken),
+            Kind::Passing(passing) => passing.poll_frame(cx),
+            Kind::Cutting(answer) => Poll::Ready(Some(answer.next_held().ok_or(Abort::Cut))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Own(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
+            Kind::Plain(body) => body.is_end_stream(),
+            Kind::Passing(passing) => passing.left == Some(0) && passing.ending.is_none(),
+            Kind::Cutting(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Own(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Kind::Plain(body) => body.size_hint(),
+            Kind::Passing(passing) => passing.left.map_or_else(SizeHint::new, SizeHint::with_exact),
+            Kind::Cutting(_) => SizeHint::new(),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! From drafts to a `Config`: names are looked up, profiles get their numbers, and what one key demands of another
+//! is checked, so that nothing is checked again later.
+
+use super::errors::{Findings, Place};
+use super::file::{Drafts, Entry};
+use super::keys::{ProfileDraft, RouteDraft, UpstreamDraft};
+use super::layers::{Layers, shown};
+use super::reference::unknown_name;
+use relay_core::client::Kind;
+use relay_core::config::{
+    ClientSettings, Config, ProfileChoice, Route, Upstream, UpstreamChoice, shipped_profiles,
+};
+use relay_core::listen::is_self;
+use relay_core::units::{Invalid, show_bytes};
+use relay_core::{BaseUrl, Profile, ProfileOverrides};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Builds the settings. They are to be used only if nothing was found.
+pub(super) fn build(drafts: Drafts, layers: Layers, folder: Option<&Path>, found: &mut Findings) -> Config {
+    let mut build = Build { config: Config::default(), found };
+    build.plain(&drafts, &layers, folder);
+    build.upstreams(drafts.upstreams);
+    build.profiles(&drafts.profiles);
+    build.choices(&layers);
+    build.clients(&drafts.clients);
+    build.routes(drafts.routes);
+    build.guarded(&layers);
+    build.config
+}
+
+struct Build<'a> {
+    config: Config,
+    found: &'a mut Findings,
+}
+
+type ProfileEntry = Entry<(ProfileDraft, ProfileOverrides)>;
+
+impl Build<'_> {
+    /// What stands for itself.
+    fn plain(&mut self, drafts: &Drafts, layers: &Layers, folder: Option<&Path>) {
+        let config = &mut self.config;
+        config.listen = layers.listen.as_ref().map_or(config.listen, |set| set.value);
+        config.port = layers.port.as_ref().map_or(config.port, |set| set.value);
+        config.token = layers.token.as_ref().map(|set| set.value.clone());
+        config.timeouts = drafts.timeouts.clone();
+        config.hold = drafts.hold.clone();
+        config.bodies = drafts.bodies.clone();
+        config.log = drafts.log.clone();
+        config.allowed_origins.clone_from(&drafts.relay.allowed_origins);
+        let beside =
+            drafts.relay.ca_file.iter().map(|path| folder.map_or(path.clone(), |folder| folder.join(path)));
+        config.ca_files = beside.chain(layers.ca_file.clone()).collect();
+        let (each, total) = (drafts.bodies.each, drafts.bodies.total);
+        if each > total {
+            let spans = &drafts.bodies_spans;
+            let place = spans.get("each").or_else(|| spans.get("total"));
+            let place = place.map_or(Place::Default, |span| Place::File(span.clone()));
+            let [each, total] = [each, total].map(show_bytes);
+            let what = format!("`bodies.each` ({each}) is more than `bodies.total` ({total})");
+            self.found.add(place, what, "raise `total` to `each` or more");
+        }
+    }
+
+    fn upstreams(&mut self, entries: BTreeMap<String, Entry<UpstreamDraft>>) {
+        for (name, Entry { draft, spans, name: name_span }) in entries {
+            let known = self.config.upstreams.remove(&name);
+            let Some(url) = draft.url.or_else(|| known.as_ref().map(|known| known.url.clone())) else {
+                if !spans.contains_key("url") {
+                    let hint = "write its address: url = \"https://api.example.com/v1\"";
+                    self.found.add(Place::File(name_span), format!("upstream `{name}` has no `url`"), hint);
+                }
+                // It keeps its name, so that whatever names it is not reported too.
+                let nowhere = "https://invalid".parse::<BaseUrl>().ok();
+                self.config.upstreams.extend(nowhere.map(|url| (name, Upstream::at(url))));
+                continue;
+            };
+            if let Some(span) = spans.get("url") {
+                self.not_ourselves(&url, Place::File(span.clone()));
+            }
+            let before = known.unwrap_or_else(|| Upstream::at(url.clone()));
+            let upstream = Upstream {
+                url,
+                headers: draft.headers.unwrap_or(before.headers),
+                allow_plaintext: draft.allow_plaintext.unwrap_or(before.allow_plaintext),
+                strip_v1: draft.strip_v1.or(before.strip_v1),
+            };
+            self.config.upstreams.insert(name, upstream);
+        }
+    }
+
+    /// The shipped ones first, since the user's own build on them.
+    fn profiles(&mut self, entries: &BTreeMap<String, ProfileEntry>) {
+        let shipped = shipped_profiles();
+        for (name, entry) in entries.iter().filter(|(name, _)| shipped.contains_key(*name)) {
+            if let Some(span) = entry.spans.get("based_on") {
+                let what = format!("`{name}` ships with the relay and cannot be based on another profile");
+                let hint = "set its numbers one by one, or make a profile of your own with another name";
+                self.found.add(Place::File(span.clone()), what, hint);
+            }
+            if let Some(profile) = self.config.profiles.get(name).cloned() {
+                self.profile(name, entry, &profile);
+            }
+        }
+        let mut waiting: Vec<_> = entries.iter().filter(|(name, _)| !shipped.contains_key(*name)).collect();
+        let names: Vec<&str> = shipped.keys().chain(entries.keys()).map(String::as_str).collect();
+        // Each round settles the profiles whose base is settled; what a round leaves untouched never settles.
+        loop {
+            let before = waiting.len();
+            waiting.retain(|(name, entry)| {
+                let base = entry.draft.0.based_on.as_deref().unwrap_or("interactive");
+                let Some(profile) = self.config.profiles.get(base).cloned() else { return true };
+                self.profile(name, entry, &profile);
+                false
+            });
+            if waiting.is_empty() || waiting.len() == before {
+                break;
+            }
+        }
+        for (name, entry) in waiting {
+            let base = entry.draft.0.based_on.as_deref().unwrap_or_default();
+            let error = if names.contains(&base) {
+                Invalid::new(
+                    "leads back to itself",
+                    "base one of them on a profile that ships, such as interactive",
+                )
+            } else {
+                unknown_name(base, "profile", &names)
+            };
+            let place = entry.spans.get("based_on").map_or(Place::Default, |span| Place::File(span.clone()));
+            let value = quoted(base, &place);
+            self.found.invalid(place, &format!("profile.{name}.based_on"), value.as_deref(), error);
+            self.config.profiles.insert(name.clone(), Profile::interactive());
+        }
+    }
+
+    fn profile(&mut self, name: &str, entry: &ProfileEntry, base: &Profile) {
+        let profile = match entry.draft.1.apply(base) {
+            Ok(profile) => profile,
+            Err(error) => {
+                let span = error.keys.iter().find_map(|key| entry.spans.get(key)).unwrap_or(&entry.name);
+                let what = format!("profile `{name}`: {}", error.what.why);
+                self.found.add(Place::File(span.clone()), what, error.what.allowed);
+                base.clone()
+            }
+        };
+        self.config.profiles.insert(name.to_owned(), profile);
+    }
+
+    /// The upstream and the profile for everything.
+    fn choices(&mut self, layers: &Layers) {
+        if let Some(set) = &layers.upstream {
+            match upstream_choice(&set.value, &self.config.upstreams) {
+                Ok(choice) => {
+                    if let UpstreamChoice::Url(upstream) = &choice {
+                        self.not_ourselves(&upstream.url, set.place.clone());
+                    }
+                    self.config.upstream = Some(choice);
+                }
+                Err(error) => {
+                    let value = quoted(&set.value, &set.place);
+                    self.found.invalid(set.place.clone(), "relay.upstream", value.as_deref(), error);
+                }
+            }
+        }
+        if let Some(set) = &layers.profile {
+            self.config.profile = self.profile_named(&set.value, set.place.clone(), "relay.profile");
+        }
+    }
+
+    fn profile_named(&mut self, name: &str, place: Place, key: &str) -> ProfileChoice {
+        let choice = ProfileChoice::from_name(name);
+        if choice != ProfileChoice::Auto && !self.config.profiles.contains_key(name) {
+            let known: Vec<_> =
+                ["auto"].into_iter().chain(self.config.profiles.keys().map(String::as_str)).collect();
+            let error = unknown_name(name, "profile", &known);
+            self.found.invalid(place.clone(), key, quoted(name, &place).as_deref(), error);
+        }
+        choice
+    }
+
+    fn clients(&mut self, entries: &BTreeMap<Kind, Entry<ClientSettings>>) {
+        for (client, Entry { draft, spans, name: _ }) in entries {
+            if let (Some(profile), Some(span)) = (&draft.profile, spans.get("profile")) {
+                let key = format!("client.{}.profile", client.name());
+                self.profile_named(profile.name(), Place::File(span.clone()), &key);
+            }
+            self.config.clients.insert(*client, draft.clone());
+        }
+    }
+
+    fn routes(&mut self, entries: Vec<Entry<(RouteDraft, ProfileOverrides)>>) {
+        for Entry { draft: (draft, overrides), spans, name } in entries {
+            let place = |key: &str| spans.get(key).map_or(Place::Default, |span| Place::File(span.clone()));
+            if let Some(upstream) =
+                draft.upstream.as_deref().filter(|name| !self.config.upstreams.contains_key(*name))
+            {
+                let known: Vec<_> = self.config.upstreams.keys().map(String::as_str).collect();
+                let error = unknown_name(upstream, "upstream", &known);
+                let value = quoted(upstream, &place("upstream"));
+                self.found.invalid(place("upstream"), "route.upstream", value.as_deref(), error);
+            }
+            let profile = draft
+                .profile
+                .as_deref()
+                .map(|name| self.profile_named(name, place("profile"), "route.profile"));
+            let meets = |name: &&String| match &profile {
+                Some(ProfileChoice::Named(wanted)) => wanted == *name,
+                Some(ProfileChoice::Auto) | None => true,
+            };
+            let errors = self
+                .config
+                .profiles
+                .iter()
+                .filter(|(name, _)| meets(name))
+                .find_map(|(name, profile)| Some((name, overrides.apply(profile).err()?)));
+            if let Some((profile, error)) = errors {
+                let span = error.keys.iter().find_map(|key| spans.get(key)).unwrap_or(&name).clone();
+                let what = format!("with profile `{profile}`, the route's {}", error.what.why);
+                let hint = format!("{}, or name one `profile` that fits", error.what.allowed);
+                self.found.add(Place::File(span), what, hint);
+            }
+            let RouteDraft { path, client, model, upstream, profile: _ } = draft;
+            self.config.routes.push(Route { path, client, model, upstream, profile, overrides });
+        }
+    }
+
+    /// Beyond loopback, only with a token.
+    fn guarded(&mut self, layers: &Layers) {
+        let listen = self.config.listen;
+        if listen.is_loopback() || layers.has_token {
+            return;
+        }
+        let place = layers.listen.as_ref().map_or(Place::Default, |set| set.place.clone());
+        let what =
+            format!("listening on {listen} lets other machines spend your credentials, and no token is set");
+        let hint = "set STEADY_RELAY_TOKEN, or `token` below [relay], to a secret of 16 characters or more";
+        self.found.add(place, what, hint);
+    }
+
+    fn not_ourselves(&mut self, url: &BaseUrl, place: Place) {
+        let Config { listen, port, .. } = self.config;
+        if is_self(url, listen, port) {
+            let what = format!("{url} is this relay itself: every call would go round in a circle");
+            self.found.add(
+                place,
+                what,
+                "name the service behind it, or let the relay listen on another port",
+            );
+        }
+    }
+}
+
+/// The value as its layer writes it.
+fn quoted(value: &str, place: &Place) -> Option<String> {
+    let value = shown(value)?;
+    Some(if matches!(place, Place::File(_)) { format!("\"{value}\"") } else { value.to_owned() })
+}
+
+fn upstream_choice(text: &str, known: &BTreeMap<String, Upstream>) -> Result<UpstreamChoice, Invalid> {
+    if known.contains_key(text) {
+        return Ok(UpstreamChoice::Named(text.to_owned()));
+    }
+    if text.contains("://") {
+        return text.parse().map(|url| UpstreamChoice::Url(Upstream::at(url)));
+    }
+    let with_scheme = format!("http://{text}");
+    if text.contains([':', '.', '/']) && shown(text).is_some() && with_scheme.parse::<BaseUrl>().is_ok() {
+        return Err(Invalid::new("has no scheme", format!("did you mean \"{with_scheme}\", or https?")));
+    }
+    let names: Vec<_> = known.keys().map(String::as_str).collect();
+    let Invalid { why, allowed } = unknown_name(text, "upstream", &names);
+    Err(Invalid::new(why, format!("{allowed}; or write a URL")))
+}

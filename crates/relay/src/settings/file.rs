@@ -1,0 +1,309 @@
+//! The configuration file: where it is, its bytes as text, and its sections as drafts.
+//! Not what one section demands of another (that is `build`).
+
+use super::errors::{Findings, Place, line_around};
+use super::keys::{
+    BODIES, CLIENT, CODEX, HOLD, LOG, NUMBERS, PROFILE, ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft,
+    TIMEOUTS, UPSTREAM, UpstreamDraft,
+};
+use super::read::{Into, Reader, Spans, Target, mask_secrets};
+use super::reference::{SECTIONS, is_public};
+use super::{Env, Flags, ReadFile};
+use relay_core::ProfileOverrides;
+use relay_core::client::Kind;
+use relay_core::config::{Bodies, ClientSettings, Hold, LogSettings, Timeouts};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::PathBuf;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A configuration file's text.
+#[derive(Debug, Default)]
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+}
+
+/// Finds and reads the file: the one that is named, else the one in the user's folder, if it exists.
+pub(super) fn open(flags: &Flags, env: Env<'_>, read: ReadFile<'_>, found: &mut Findings) -> Option<Source> {
+    let from_env = || super::layers::present(env, "STEADY_RELAY_CONFIG").map(PathBuf::from);
+    let named = flags.config.clone().or_else(from_env);
+    let is_named = named.is_some();
+    let path = named.or_else(|| usual_path(env, System::THIS))?;
+    let bytes = match read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound && !is_named => return None,
+        Err(error) => {
+            let (what, hint) = unreadable(&error);
+            found.add(Place::WholeFile(path), what, hint);
+            return None;
+        }
+    };
+    // Editors on Windows begin a file with a byte order mark.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Some(Source { path, text: text.to_owned() });
+    }
+    let hint = "save it as UTF-8: some editors on Windows write UTF-16 or an older encoding";
+    found.add(Place::WholeFile(path), "the file is not UTF-8 text", hint);
+    None
+}
+
+/// What to say of a file that cannot be read.
+fn unreadable(error: &std::io::Error) -> (String, &'static str) {
+    let known = [
+        (ErrorKind::NotFound, "there is no such file", "check the path, or leave it out to use the defaults"),
+        (ErrorKind::IsADirectory, "this is a folder, not a file", "name the file in it, such as config.toml"),
+        (ErrorKind::PermissionDenied, "the file may not be read", "check its owner and mode"),
+    ];
+    let found = known.into_iter().find(|(kind, _, _)| *kind == error.kind());
+    found.map_or_else(
+        || (format!("the file cannot be read: {error}"), ""),
+        |(_, what, hint)| (what.to_owned(), hint),
+    )
+}
+
+/// The families of systems that differ in where settings live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum System {
+    Unix,
+    Mac,
+    Windows,
+}
+
+impl System {
+    const THIS: Self = if cfg!(windows) {
+        Self::Windows
+    } else if cfg!(target_os = "macos") {
+        Self::Mac
+    } else {
+        Self::Unix
+    };
+}
+
+/// Where the file usually is; `None` where the environment does not tell.
+pub(super) fn usual_path(env: Env<'_>, system: System) -> Option<PathBuf> {
+    let folder = |name| super::layers::present(env, name).map(PathBuf::from).filter(|path| path.has_root());
+    let base = match system {
+        System::Windows => folder("APPDATA"),
+        System::Mac => folder("XDG_CONFIG_HOME")
+            .or_else(|| folder("HOME").map(|home| home.join("Library").join("Application Support"))),
+        System::Unix => folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config"))),
+    };
+    base.map(|base| base.join("steady-relay").join("config.toml"))
+}
+
+/// An entry of the file that has a name.
+#[derive(Debug)]
+pub(super) struct Entry<T> {
+    pub(super) draft: T,
+    /// Where its values stand.
+    pub(super) spans: Spans,
+    /// Where its name stands.
+    pub(super) name: Range<usize>,
+}
+
+/// All that the file says, each value valid by itself.
+#[derive(Debug, Default)]
+pub(super) struct Drafts {
+    pub(super) relay: RelayDraft,
+    pub(super) relay_spans: Spans,
+    pub(super) timeouts: Timeouts,
+    pub(super) hold: Hold,
+    pub(super) bodies: Bodies,
+    pub(super) bodies_spans: Spans,
+    pub(super) log: LogSettings,
+    pub(super) clients: BTreeMap<Kind, Entry<ClientSettings>>,
+    pub(super) upstreams: BTreeMap<String, Entry<UpstreamDraft>>,
+    pub(super) profiles: BTreeMap<String, Entry<(ProfileDraft, ProfileOverrides)>>,
+    pub(super) routes: Vec<Entry<(RouteDraft, ProfileOverrides)>>,
+}
+
+/// Reads the text. The second value says whether it is TOML throughout: where it is not, a section may be
+/// missing or misplaced, and nothing should be concluded from the whole.
+pub(super) fn parse(text: &str, found: Findings) -> (Drafts, bool, Findings) {
+    let (root, errors) = DeTable::parse_recoverable(text);
+    let mut reader = Reader { text, found };
+    mask_secrets(&mut reader.found, root.get_ref());
+    let drafts = sections(&mut reader, root.get_ref());
+    let mut found = reader.found;
+    let mut broken_lines = Vec::new();
+    for error in &errors {
+        let span = error.span().unwrap_or_default();
+        let line = line_around(text, span.start);
+        mask_broken_line(&mut found, text, &line);
+        broken_lines.push(line);
+    }
+    let starts =
+        |line: &Range<usize>| text.get(line.clone()).is_some_and(|line| line.trim_start().starts_with('['));
+    // A broken headline puts all that follows into the wrong section.
+    let from = broken_lines.iter().filter(|line| starts(line)).map(|line| line.start).min();
+    found.drop_where(|span| {
+        from.is_some_and(|from| span.start >= from) || broken_lines.contains(&line_around(text, span.start))
+    });
+    let mut last = None;
+    for error in &errors {
+        let span = error.span().unwrap_or_default();
+        if last != Some(span.start) {
+            found.add(Place::File(span.clone()), error.message(), syntax_hint(error.message()));
+        }
+        last = Some(span.start);
+    }
+    (drafts, errors.is_empty(), found)
+}
+
+/// What to do about the slips that happen most.
+fn syntax_hint(message: &str) -> &'static str {
+    let known = [
+        (
+            "string values must be quoted",
+            "a value is text in quotes, a number, true, false or a list: idle = \"30s\"",
+        ),
+        ("duplicate key", "write each key, and each line such as [relay], only once"),
+        ("key with no value", "write key = value"),
+    ];
+    known.iter().find(|(start, _)| message.starts_with(start)).map_or("", |(_, hint)| hint)
+}
+
+/// Masks what follows the `=` in a line that is not TOML, unless its key is known to hold no secret.
+fn mask_broken_line(found: &mut Findings, text: &str, line: &Range<usize>) {
+    let content = text.get(line.clone()).unwrap_or_default();
+    if content.trim_start().starts_with('[') {
+        return;
+    }
+    let (key, from) = match content.split_once('=') {
+        Some((key, _)) => (key.trim(), line.start + key.len() + 1),
+        None => ("", line.start),
+    };
+    let is_inline = content.contains('{');
+    if is_inline || !is_public(key) {
+        let blank = text.get(from..line.end).map_or(0, |rest| rest.len() - rest.trim_start().len());
+        found.mask(from + blank..line.end);
+    }
+}
+
+fn sections(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Drafts {
+    let mut drafts = Drafts::default();
+    for (name, value) in root {
+        match name.get_ref().as_ref() {
+            "relay" => {
+                drafts.relay_spans =
+                    reader.section("relay", value, &mut [&mut Into(RELAY, &mut drafts.relay)]);
+            }
+            "timeouts" => {
+                reader.section("timeouts", value, &mut [&mut Into(TIMEOUTS, &mut drafts.timeouts)]);
+            }
+            "hold" => {
+                reader.section("hold", value, &mut [&mut Into(HOLD, &mut drafts.hold)]);
+            }
+            "bodies" => {
+                drafts.bodies_spans =
+                    reader.section("bodies", value, &mut [&mut Into(BODIES, &mut drafts.bodies)]);
+            }
+            "log" => {
+                reader.section("log", value, &mut [&mut Into(LOG, &mut drafts.log)]);
+            }
+            "client" => clients(reader, value, &mut drafts),
+            "upstream" => upstreams(reader, value, &mut drafts),
+            "profile" => profiles(reader, value, &mut drafts),
+            "route" => routes(reader, value, &mut drafts),
+            other => reader.unknown_key("", (other, name.span()), value, &SECTIONS),
+        }
+    }
+    drafts
+}
+
+fn clients(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Drafts) {
+    let Some(table) = reader.table("client.NAME", value) else { return };
+    for (name, value) in table {
+        let Some(client) = Kind::ALL.into_iter().find(|client| client.name() == name.get_ref()) else {
+            let known = Kind::ALL.map(Kind::name);
+            reader.unknown_key("client", (name.get_ref(), name.span()), value, &known);
+            continue;
+        };
+        let mut draft = ClientSettings::default();
+        let at = format!("client.{}", client.name());
+        // Cutting is what Codex alone recovers from.
+        let spans = if client == Kind::Codex {
+            let mut both = ClientSettings::default();
+            let spans =
+                reader.section(&at, value, &mut [&mut Into(CLIENT, &mut draft), &mut Into(CODEX, &mut both)]);
+            draft.cut_fatal = both.cut_fatal;
+            draft.cuts = both.cuts;
+            spans
+        } else {
+            reader.section(&at, value, &mut [&mut Into(CLIENT, &mut draft)])
+        };
+        drafts.clients.insert(client, Entry { draft, spans, name: name.span() });
+    }
+}
+
+fn upstreams(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Drafts) {
+    let Some(table) = choice_or_table(reader, "upstream", value) else { return };
+    for (name, value) in table {
+        if !is_fit_name(reader, name.get_ref(), name.span()) {
+            continue;
+        }
+        let mut draft = UpstreamDraft::default();
+        let at = format!("upstream.{}", name.get_ref());
+        let spans = reader.section(&at, value, &mut [&mut Into(UPSTREAM, &mut draft)]);
+        drafts.upstreams.insert(name.get_ref().to_string(), Entry { draft, spans, name: name.span() });
+    }
+}
+
+fn profiles(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Drafts) {
+    let Some(table) = choice_or_table(reader, "profile", value) else { return };
+    for (name, value) in table {
+        if !is_fit_name(reader, name.get_ref(), name.span()) {
+            continue;
+        }
+        let mut draft = (ProfileDraft::default(), ProfileOverrides::default());
+        let at = format!("profile.{}", name.get_ref());
+        let mut targets = (Into(PROFILE, &mut draft.0), Into(NUMBERS, &mut draft.1));
+        let spans = reader.section(&at, value, &mut [&mut targets.0 as &mut dyn Target, &mut targets.1]);
+        drafts.profiles.insert(name.get_ref().to_string(), Entry { draft, spans, name: name.span() });
+    }
+}
+
+fn routes(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Drafts) {
+    let list = value.get_ref().as_array().filter(|list| list.iter().all(|item| item.get_ref().is_table()));
+    let Some(list) = list else {
+        let hint = "write [[route]], with two brackets, above the keys of each route";
+        reader.found.add(Place::File(value.span()), "`route` is no list of tables", hint);
+        return;
+    };
+    for value in list {
+        let mut draft = (RouteDraft::default(), ProfileOverrides::default());
+        let mut targets = (Into(ROUTE, &mut draft.0), Into(NUMBERS, &mut draft.1));
+        let spans = reader.section("route", value, &mut [&mut targets.0 as &mut dyn Target, &mut targets.1]);
+        drafts.routes.push(Entry { draft, spans, name: value.span() });
+    }
+}
+
+/// `upstream` and `profile` are choices in `[relay]` and tables of entries at the top; whoever writes the choice
+/// at the top is told so.
+fn choice_or_table<'v, 'i>(
+    reader: &mut Reader<'_>,
+    name: &str,
+    value: &'v Spanned<DeValue<'i>>,
+) -> Option<&'v DeTable<'i>> {
+    if !matches!(value.get_ref(), DeValue::String(_)) {
+        return reader.table(&format!("{name}.NAME"), value);
+    }
+    let hint = format!("to choose one for all calls, write it below a line [relay]: {name} = …");
+    reader.found.add(Place::File(value.span()), format!("`{name}` at the top is the table of {name}s"), hint);
+    None
+}
+
+/// Names appear in flags, logs and metrics, and `auto` and URLs have a meaning of their own there.
+fn is_fit_name(reader: &mut Reader<'_>, name: &str, span: Range<usize>) -> bool {
+    let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    let is_fit = is_plain && (1..=64).contains(&name.len()) && name != "auto";
+    if !is_fit {
+        let hint = "a name has 1 to 64 letters, digits, hyphens, dots and underscores, and is not `auto`";
+        reader.found.add(Place::File(span), "this cannot be a name", hint);
+    }
+    is_fit
+}

@@ -1,0 +1,543 @@
+//! Every key of the configuration file, declared once: name, kind of value, default, meaning, and where it goes.
+//! Not the defaults in force (those are `relay_core::config`; a test
+//! compares the two) and not what one key demands of another (that is `build`).
+
+use super::read::{Given, Key};
+use http::{HeaderName, HeaderValue};
+use relay_core::client::Kind;
+use relay_core::config::Timeouts;
+use relay_core::config::{Bodies, ClientSettings, Hold, LogLevel, LogSettings, ProfileChoice, Secret};
+use relay_core::units::Invalid;
+use relay_core::{BaseUrl, ClientLimit, Listen, ProfileOverrides};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// No setting that is a time exceeds a week: what is longer is a slip of the unit.
+const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+const ANY_TIME: RangeInclusive<Duration> = Duration::ZERO..=WEEK;
+const SOME_TIME: RangeInclusive<Duration> = Duration::from_millis(1)..=WEEK;
+/// A first wait below this would be a busy loop against a service that is short of capacity.
+const FIRST_WAIT: RangeInclusive<Duration> = Duration::from_millis(10)..=WEEK;
+
+/// What `[relay]` says. Names are not yet looked up.
+#[derive(Debug, Default)]
+pub(super) struct RelayDraft {
+    pub(super) listen: Option<Listen>,
+    pub(super) port: Option<u16>,
+    pub(super) token: Option<Secret>,
+    pub(super) upstream: Option<String>,
+    pub(super) profile: Option<String>,
+    pub(super) ca_file: Option<PathBuf>,
+    pub(super) allowed_origins: Vec<String>,
+}
+
+/// `[relay]`: the relay itself.
+pub(super) const RELAY: &[Key<RelayDraft>] = &[
+    Key {
+        name: "listen",
+        shape: "address",
+        default: "\"localhost\"",
+        doc: "The IP address to listen on; `localhost` is both 127.0.0.1 and ::1. Any address beyond loopback needs a \
+              `token`, since whoever reaches the relay can spend the credentials that pass through it. \
+              Also `--listen` and `STEADY_RELAY_LISTEN`.",
+        set: |relay, given| given.parsed().map(|value| relay.listen = Some(value)),
+    },
+    Key {
+        name: "port",
+        shape: "whole number",
+        default: "8787",
+        doc: "The port to listen on; 0 picks a free one. Also `--port` and `STEADY_RELAY_PORT`.",
+        set: |relay, given| {
+            let port = given.count(0..=u32::from(u16::MAX))?;
+            relay.port = u16::try_from(port).ok();
+            Ok(())
+        },
+    },
+    Key {
+        name: "token",
+        shape: "text",
+        default: "",
+        doc: "What a client has to show to be served, 16 characters or more. Needed beyond loopback. \
+              Also `STEADY_RELAY_TOKEN`.",
+        set: |relay, given| given.parsed().map(|value| relay.token = Some(value)),
+    },
+    Key {
+        name: "upstream",
+        shape: "URL or name",
+        default: "",
+        doc: "The one upstream that everything goes to: a URL, or the name of an `[upstream.NAME]`. Not set, the \
+              credential that a request carries decides. Also `--upstream` and `STEADY_RELAY_UPSTREAM`.",
+        set: |relay, given| given.text().map(|text| relay.upstream = Some(text.to_owned())),
+    },
+    Key {
+        name: "profile",
+        shape: "name",
+        default: "\"auto\"",
+        doc: "The profile of calls whose route or client names none: `auto`, which chooses by what is known of the \
+              client, `interactive`, `batch`, `patient`, `strict`, or the name of a `[profile.NAME]`. \
+              Also `--profile` and `STEADY_RELAY_PROFILE`.",
+        set: |relay, given| given.text().map(|text| relay.profile = Some(text.to_owned())),
+    },
+    Key {
+        name: "ca_file",
+        shape: "path",
+        default: "\"\"",
+        doc: "A PEM file of certificates to trust besides the system's; a relative path starts at the folder of this \
+              file. Empty: none. `SSL_CERT_FILE` adds one more. No setting turns checking off.",
+        set: |relay, given| {
+            let path = given.text()?;
+            relay.ca_file = (!path.is_empty()).then(|| PathBuf::from(path));
+            Ok(())
+        },
+    },
+    Key {
+        name: "allowed_origins",
+        shape: "list of origins",
+        default: "[]",
+        doc: "Origins of web pages that may call the relay, such as `http://localhost:3000`. All others are refused, \
+              so that no page you visit can spend your credentials.",
+        set: |relay, given| {
+            relay.allowed_origins = given.texts()?.into_iter().map(origin).collect::<Result<_, _>>()?;
+            Ok(())
+        },
+    },
+];
+
+/// Reads `scheme://host` or `scheme://host:port`.
+fn origin(text: &str) -> Result<String, Invalid> {
+    let origin = text.strip_suffix('/').unwrap_or(text).to_ascii_lowercase();
+    let is_whole = origin.split_once("://").is_some_and(|(scheme, host)| {
+        let name = |b: u8| b.is_ascii_alphanumeric() || b"-._+".contains(&b);
+        let place = |b: u8| name(b) || b":[]".contains(&b);
+        !scheme.is_empty() && !host.is_empty() && scheme.bytes().all(name) && host.bytes().all(place)
+    });
+    if is_whole {
+        return Ok(origin);
+    }
+    Err(Invalid::new(
+        "holds what is no origin",
+        "an origin is scheme, host and, where needed, port: \"http://localhost:3000\"",
+    ))
+}
+
+/// `[timeouts]`.
+pub(super) const TIMEOUTS: &[Key<Timeouts>] = &[
+    Key {
+        name: "connect",
+        shape: "time",
+        default: "\"10s\"",
+        doc: "How long a connection to an upstream may take, TLS included.",
+        set: |timeouts, given| given.duration(SOME_TIME).map(|value| timeouts.connect = value),
+    },
+    Key {
+        name: "first_byte",
+        shape: "time",
+        default: "",
+        doc: "How long an upstream may take until the first byte of its answer. Not set: no limit for Codex, a known \
+              client's own limit for it, and `first_byte_unknown` for all others. A call that meets this limit is \
+              never sent again, since it is probably still running.",
+        set: |timeouts, given| given.duration(SOME_TIME).map(|value| timeouts.first_byte = Some(value)),
+    },
+    Key {
+        name: "first_byte_unknown",
+        shape: "time",
+        default: "\"15min\"",
+        doc: "The same for clients of which no limit is known, where `first_byte` is not set.",
+        set: |timeouts, given| given.duration(SOME_TIME).map(|value| timeouts.first_byte_unknown = value),
+    },
+    Key {
+        name: "idle",
+        shape: "time",
+        default: "\"300s\"",
+        doc: "How long an answer may go without a sign of life: any byte before its output begins, events after. \
+              A client's own limit holds where it is longer.",
+        set: |timeouts, given| given.duration(SOME_TIME).map(|value| timeouts.idle = value),
+    },
+    Key {
+        name: "pool_idle",
+        shape: "time",
+        default: "\"45s\"",
+        doc: "How long a connection may lie unused and still carry a POST.",
+        set: |timeouts, given| given.duration(ANY_TIME).map(|value| timeouts.pool_idle = value),
+    },
+    Key {
+        name: "drain",
+        shape: "time",
+        default: "\"300s\"",
+        doc: "How long open calls may go on after the relay is told to stop.",
+        set: |timeouts, given| given.duration(ANY_TIME).map(|value| timeouts.drain = value),
+    },
+];
+
+/// `[hold]`.
+pub(super) const HOLD: &[Key<Hold>] = &[
+    Key {
+        name: "bytes",
+        shape: "size",
+        default: "\"256KiB\"",
+        doc: "How much of an answer's beginning is held back in case it turns out to be a refusal.",
+        set: |hold, given| given.size(0..=64 << 20).map(|value| hold.bytes = value),
+    },
+    Key {
+        name: "time",
+        shape: "time",
+        default: "\"20s\"",
+        doc: "How long it is held back, counted from the upstream's head. Codex has no such limit.",
+        set: |hold, given| given.duration(ANY_TIME).map(|value| hold.time = value),
+    },
+];
+
+/// `[bodies]`.
+pub(super) const BODIES: &[Key<Bodies>] = &[
+    Key {
+        name: "each",
+        shape: "size",
+        default: "\"128MiB\"",
+        doc: "How much of one request is kept for a resend. A larger one is streamed and never sent again.",
+        set: |bodies, given| given.size(0..=1 << 40).map(|value| bodies.each = value),
+    },
+    Key {
+        name: "total",
+        shape: "size",
+        default: "\"1GiB\"",
+        doc: "How much of all requests together is kept; at least `each`.",
+        set: |bodies, given| given.size(0..=1 << 40).map(|value| bodies.total = value),
+    },
+];
+
+/// `[log]`.
+pub(super) const LOG: &[Key<LogSettings>] = &[Key {
+    name: "level",
+    shape: "choice",
+    default: "\"info\"",
+    doc: "The least important that is logged: `error`, `warn`, `info` (each wait and each retried call), \
+          `debug` (every call) or `trace`.",
+    set: |log, given| {
+        given.choice(&LogLevel::ALL.map(|level| (level.name(), level))).map(|value| log.level = value)
+    },
+}];
+
+/// `[client.NAME]`. The profile's name is not yet looked up.
+pub(super) const CLIENT: &[Key<ClientSettings>] = &[
+    Key {
+        name: "profile",
+        shape: "name",
+        default: "",
+        doc: "The profile of this client's calls, where their route names none. Not set: the one of `[relay]`.",
+        set: |client, given| given.text().map(|name| client.profile = Some(ProfileChoice::from_name(name))),
+    },
+    Key {
+        name: "limit",
+        shape: "time",
+        default: "",
+        doc: "The longest this client waits for the head of an answer, in place of what is known of it.",
+        set: |client, given| {
+            given.duration(Duration::from_secs(1)..=WEEK).map(|value| client.limit = Some(value))
+        },
+    },
+];
+
+/// What `[client.codex]` has besides.
+pub(super) const CODEX: &[Key<ClientSettings>] = &[
+    Key {
+        name: "cut_fatal",
+        shape: "true or false",
+        default: "true",
+        doc: "Whether a fatal capacity event after the commit is withheld and the connection cut, so that Codex \
+              resumes by itself in place of losing the turn.",
+        set: |client, given| given.flag().map(|value| client.cut_fatal = value),
+    },
+    Key {
+        name: "cuts",
+        shape: "whole number",
+        default: "3",
+        doc: "How often that is done in one turn; then the event passes unchanged.",
+        set: |client, given| given.count(0..=100).map(|value| client.cuts = value),
+    },
+];
+
+/// What an `[upstream.NAME]` says.
+#[derive(Debug, Default)]
+pub(super) struct UpstreamDraft {
+    pub(super) url: Option<BaseUrl>,
+    pub(super) headers: Option<Vec<(HeaderName, HeaderValue)>>,
+    pub(super) allow_plaintext: Option<bool>,
+    pub(super) strip_v1: Option<bool>,
+}
+
+/// `[upstream.NAME]`.
+pub(super) const UPSTREAM: &[Key<UpstreamDraft>] = &[
+    Key {
+        name: "url",
+        shape: "URL",
+        default: "",
+        doc: "Where it lives: http or https, host, port, path. The request's path and query are appended; a version \
+              segment that both bring appears once.",
+        set: |upstream, given| given.parsed().map(|value| upstream.url = Some(value)),
+    },
+    Key {
+        name: "headers",
+        shape: "table of texts",
+        default: "{}",
+        doc: "Headers to add to each send, in place of the client's of the same name: \
+              `{ \"x-team\" = \"blue\" }`, or a list of values.",
+        set: |upstream, given| {
+            upstream.headers = Some(given.named_texts()?.into_iter().map(header).collect::<Result<_, _>>()?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "allow_plaintext",
+        shape: "true or false",
+        default: "false",
+        doc: "Whether a cloud credential may go to another host over plain http, where anyone on the way can read it.",
+        set: |upstream, given| given.flag().map(|value| upstream.allow_plaintext = Some(value)),
+    },
+    Key {
+        name: "strip_v1",
+        shape: "true or false",
+        default: "",
+        doc: "Whether a `/v1` at the start of the request's path is dropped. Not set: yes, where the URL ends in \
+              `/backend-api/codex`.",
+        set: |upstream, given| given.flag().map(|value| upstream.strip_v1 = Some(value)),
+    },
+];
+
+/// Reads one header to add. Its value is marked as sensitive and stays out of every message.
+fn header((name, value): (&str, &str)) -> Result<(HeaderName, HeaderValue), Invalid> {
+    const OURS: [&str; 11] = [
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    let name: HeaderName = name.parse().map_err(|_not_a_name| {
+        Invalid::new("holds what is no header name", "a name has letters, digits and hyphens")
+    })?;
+    if OURS.contains(&name.as_str()) {
+        let why = format!("holds `{name}`, which belongs to the connection");
+        return Err(Invalid::new(why, "leave it out: the relay sets it itself"));
+    }
+    let mut value = HeaderValue::from_str(value).map_err(|_not_a_value| {
+        let why = format!("holds a value for `{name}` that no header can have");
+        Invalid::new(why, "a value is one line of visible characters")
+    })?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+/// What a `[profile.NAME]` says besides its numbers.
+#[derive(Debug, Default)]
+pub(super) struct ProfileDraft {
+    pub(super) based_on: Option<String>,
+}
+
+/// What a `[profile.NAME]` has besides the numbers.
+pub(super) const PROFILE: &[Key<ProfileDraft>] = &[Key {
+    name: "based_on",
+    shape: "name",
+    default: "\"interactive\"",
+    doc: "The profile whose numbers hold where this one names none. Only for profiles of your own: a profile that \
+          ships keeps its own numbers.",
+    set: |profile, given| given.text().map(|text| profile.based_on = Some(text.to_owned())),
+}];
+
+/// What a `[[route]]` says besides its numbers. Names are not yet looked up.
+#[derive(Debug, Default)]
+pub(super) struct RouteDraft {
+    pub(super) path: Option<String>,
+    pub(super) client: Option<Kind>,
+    pub(super) model: Option<String>,
+    pub(super) upstream: Option<String>,
+    pub(super) profile: Option<String>,
+}
+
+/// What a `[[route]]` has besides the numbers.
+pub(super) const ROUTE: &[Key<RouteDraft>] = &[
+    Key {
+        name: "path",
+        shape: "path",
+        default: "",
+        doc: "Fits this path and all below it. Not set: every path.",
+        set: |route, given| {
+            let path = given.text()?;
+            if !path.starts_with('/') || path.contains(['?', '#']) {
+                return Err(Invalid::new(
+                    "is no path",
+                    "a path begins with / and has no query: \"/v1/messages\"",
+                ));
+            }
+            route.path = Some(path.to_owned());
+            Ok(())
+        },
+    },
+    Key {
+        name: "client",
+        shape: "choice",
+        default: "",
+        doc: "Fits this kind of client: `codex`, `claude_code`, `stainless` (the OpenAI and Anthropic SDKs) or \
+              `other`. Not set: every client.",
+        set: |route, given| {
+            route.client = Some(given.choice(&Kind::ALL.map(|client| (client.name(), client)))?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "model",
+        shape: "text",
+        default: "",
+        doc: "Fits this model; a `*` at the end stands for any rest. Not set: every model.",
+        set: |route, given| {
+            let model = given.text()?;
+            let name = model.strip_suffix('*').unwrap_or(model);
+            if name.contains('*') || model.is_empty() {
+                return Err(Invalid::new(
+                    "is no model",
+                    "write a name, with at most one * and that at its end",
+                ));
+            }
+            route.model = Some(model.to_owned());
+            Ok(())
+        },
+    },
+    Key {
+        name: "upstream",
+        shape: "name",
+        default: "",
+        doc: "The `[upstream.NAME]` that these calls go to. Not set: as without a route.",
+        set: |route, given| given.text().map(|text| route.upstream = Some(text.to_owned())),
+    },
+    Key {
+        name: "profile",
+        shape: "name",
+        default: "",
+        doc: "The profile of these calls. Not set: the client's, else the one of `[relay]`.",
+        set: |route, given| given.text().map(|text| route.profile = Some(text.to_owned())),
+    },
+];
+
+/// The numbers of a profile, as keys of `[profile.NAME]` and of `[[route]]`. The defaults are those of `interactive`.
+pub(super) const NUMBERS: &[Key<ProfileOverrides>] = &[
+    Key {
+        name: "sends",
+        shape: "whole number or \"unlimited\"",
+        default: "8",
+        doc: "The most sends of one call, the first included. Zero is zero; `\"unlimited\"`: patience alone \
+              ends it.",
+        set: |numbers, given| sends(given).map(|count| numbers.sends = Some(count)),
+    },
+    Key {
+        name: "failed_sends",
+        shape: "whole number",
+        default: "3",
+        doc: "The most sends of one call that may end in a failure of the upstream, the last included.",
+        set: |numbers, given| given.count(0..=1000).map(|value| numbers.failed_sends = Some(value)),
+    },
+    Key {
+        name: "ambiguous_resends",
+        shape: "whole number",
+        default: "1",
+        doc: "How many times a call that may already have run may be sent again. Each may be billed twice.",
+        set: |numbers, given| given.count(0..=10).map(|value| numbers.ambiguous_resends = Some(value)),
+    },
+    Key {
+        name: "patience",
+        shape: "time",
+        default: "\"120s\"",
+        doc: "The longest a client is kept waiting between sends; the time of a running send never counts.",
+        set: |numbers, given| given.duration(ANY_TIME).map(|value| numbers.patience = Some(value)),
+    },
+    Key {
+        name: "client_limit",
+        shape: "choice",
+        default: "\"replaces\"",
+        doc: "What a limit that the client states, or is known to bear, does to `patience`: `replaces` takes \
+              its place, `shortens` lets the smaller hold, `ignored` leaves it.",
+        set: |numbers, given| given.choice(&CLIENT_LIMITS).map(|value| numbers.client_limit = Some(value)),
+    },
+    Key {
+        name: "serves_resends",
+        shape: "true or false",
+        default: "true",
+        doc: "Whether a client's own re-send of a call that spent its budget still gets its one send.",
+        set: |numbers, given| given.flag().map(|value| numbers.serves_resends = Some(value)),
+    },
+    Key {
+        name: "base",
+        shape: "time",
+        default: "\"1s\"",
+        doc: "The first wait after at capacity, throttled or failed, where the upstream names none.",
+        set: |numbers, given| given.duration(FIRST_WAIT).map(|value| numbers.base = Some(value)),
+    },
+    Key {
+        name: "factor",
+        shape: "number",
+        default: "2.0",
+        doc: "What each further wait is multiplied by, on both curves.",
+        set: |numbers, given| given.number(1.0..=10.0).map(|value| numbers.factor = Some(value)),
+    },
+    Key {
+        name: "cap",
+        shape: "time",
+        default: "\"30s\"",
+        doc: "No such wait grows past this; at least `base`. `jitter` comes on top.",
+        set: |numbers, given| given.duration(FIRST_WAIT).map(|value| numbers.cap = Some(value)),
+    },
+    Key {
+        name: "jitter",
+        shape: "time",
+        default: "\"1s\"",
+        doc: "The most that chance adds to a wait, on both curves.",
+        set: |numbers, given| given.duration(ANY_TIME).map(|value| numbers.jitter = Some(value)),
+    },
+    Key {
+        name: "overloaded_base",
+        shape: "time",
+        default: "\"4s\"",
+        doc: "The first wait after overloaded: the whole service is short, so it is longer.",
+        set: |numbers, given| given.duration(FIRST_WAIT).map(|value| numbers.overloaded_base = Some(value)),
+    },
+    Key {
+        name: "overloaded_factor",
+        shape: "number",
+        default: "2.0",
+        doc: "What each further wait after overloaded is multiplied by, where it differs from `factor`.",
+        set: |numbers, given| given.number(1.0..=10.0).map(|value| numbers.overloaded_factor = Some(value)),
+    },
+    Key {
+        name: "overloaded_cap",
+        shape: "time",
+        default: "\"60s\"",
+        doc: "No wait after overloaded grows past this; at least `overloaded_base`.",
+        set: |numbers, given| given.duration(FIRST_WAIT).map(|value| numbers.overloaded_cap = Some(value)),
+    },
+    Key {
+        name: "useless_floor",
+        shape: "time",
+        default: "\"1.5s\"",
+        doc: "The shortest wait where the upstream named one that says nothing: zero, past, negative, garbage.",
+        set: |numbers, given| given.duration(ANY_TIME).map(|value| numbers.useless_floor = Some(value)),
+    },
+];
+
+const CLIENT_LIMITS: [(&str, ClientLimit); 3] = [
+    ("replaces", ClientLimit::Replaces),
+    ("shortens", ClientLimit::Shortens),
+    ("ignored", ClientLimit::Ignored),
+];
+
+fn sends(given: &Given<'_>) -> Result<Option<u32>, Invalid> {
+    match given.text() {
+        Ok("unlimited") => Ok(None),
+        Ok(_) => Err(Invalid::new("is no count", "write a whole number from 0 to 1000, or \"unlimited\"")),
+        Err(_not_text) => given.count(0..=1000).map(Some),
+    }
+}

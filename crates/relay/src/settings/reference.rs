@@ -1,0 +1,105 @@
+//! The settings as a reader meets them: every section, every key, and where a misplaced one belongs.
+//! Made from the lists in `keys`; nothing is said twice.
+
+use super::keys::{BODIES, CLIENT, CODEX, HOLD, LOG, NUMBERS, PROFILE, RELAY, ROUTE, TIMEOUTS, UPSTREAM};
+use super::read::{Key, one_of};
+use relay_core::units::Invalid;
+
+/// One section of the reference page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SectionDoc {
+    /// How it is written: `[timeouts]`.
+    pub head: &'static str,
+    /// What it is about.
+    pub doc: &'static str,
+    /// Its keys, in order.
+    pub keys: Vec<KeyDoc>,
+}
+
+/// One key of the reference page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyDoc {
+    /// Its name.
+    pub name: &'static str,
+    /// What the value is, in one or two words.
+    pub shape: &'static str,
+    /// The default as it would stand in the file; empty where there is none.
+    pub default: &'static str,
+    /// What it means, in Markdown.
+    pub doc: &'static str,
+}
+
+fn docs<T>(keys: &[Key<T>]) -> Vec<KeyDoc> {
+    keys.iter()
+        .map(|Key { name, shape, default, doc, set: _ }| KeyDoc { name, shape, default, doc })
+        .collect()
+}
+
+/// Every section with every key: what the reference page is made from.
+#[must_use]
+pub fn reference() -> Vec<SectionDoc> {
+    let section = |head, doc, keys| SectionDoc { head, doc, keys };
+    vec![
+        section(
+            "[relay]",
+            "The relay itself: where it listens, whom it trusts, where it sends.",
+            docs(RELAY),
+        ),
+        section("[timeouts]", "How long each step of a send may take.", docs(TIMEOUTS)),
+        section("[hold]", "What is held back of an answer before it is the client's.", docs(HOLD)),
+        section("[bodies]", "What is kept of the requests for a resend.", docs(BODIES)),
+        section("[log]", "What is logged.", docs(LOG)),
+        section(
+            "[client.NAME]",
+            "One kind of client: `codex`, `claude_code`, `stainless` or `other`.",
+            docs(CLIENT),
+        ),
+        section("[client.codex]", "What Codex has besides.", docs(CODEX)),
+        section(
+            "[upstream.NAME]",
+            "One upstream. `openai`, `chatgpt` and `anthropic` ship and can be changed key by key.",
+            docs(UPSTREAM),
+        ),
+        section(
+            "[profile.NAME]",
+            "How hard and how long the relay tries. `interactive`, `batch`, `patient` and `strict` ship and can be \
+             changed key by key. The defaults shown are those of `interactive`.",
+            [docs(PROFILE), docs(NUMBERS)].concat(),
+        ),
+        section(
+            "[[route]]",
+            "What is different for some calls; the first route that fits holds. Each number of a profile is a key \
+             here too, in place of the profile's.",
+            docs(ROUTE),
+        ),
+    ]
+}
+
+/// The names of the sections at the top of the file.
+pub(super) const SECTIONS: [&str; 9] =
+    ["relay", "timeouts", "hold", "bodies", "log", "client", "upstream", "profile", "route"];
+
+/// Where a key that stands in the wrong section belongs.
+pub(super) fn home_of(at: &str, name: &str) -> Option<String> {
+    let name = name.replace('-', "_");
+    if at.starts_with("client.") && CODEX.iter().any(|key| key.name == name) {
+        return Some(format!("`{name}` is a key of [client.codex] alone"));
+    }
+    if at.is_empty() && SECTIONS.contains(&name.as_str()) {
+        return None;
+    }
+    let home = reference().into_iter().find(|section| section.keys.iter().any(|key| key.name == name))?;
+    let is_here = home.head.trim_matches(['[', ']']) == at;
+    (!is_here).then(|| format!("`{name}` is a key of {}: write it below that line", home.head))
+}
+
+/// Whether the value of a key of this name may be shown: it is known, and never a secret.
+pub(super) fn is_public(name: &str) -> bool {
+    let known = reference().iter().any(|section| section.keys.iter().any(|key| key.name == name));
+    known && !matches!(name, "token" | "headers" | "url" | "upstream")
+}
+
+/// What to say of a name that is none of those that exist.
+pub(super) fn unknown_name(name: &str, what: &str, known: &[&str]) -> Invalid {
+    Invalid::new(format!("names no {what}"), one_of(name, known, &format!("{what}s")))
+}

@@ -1,0 +1,313 @@
+//! Every key of the file: what it takes, and what it refuses.
+
+use super::*;
+use relay_core::config::LogLevel;
+use relay_core::{ClientLimit, Profile, ProfileOverrides};
+
+#[test]
+fn the_documented_defaults_are_the_defaults() {
+    let mut text = String::new();
+    for section in reference() {
+        assert!(!section.doc.is_empty());
+        text +=
+            &section.head.replace("client.NAME", "client.other").replace("upstream.NAME", "upstream.openai");
+        text += "\n";
+        for KeyDoc { name, shape, default, doc } in section.keys {
+            assert!(!shape.is_empty() && doc.ends_with('.'), "{name}");
+            if !default.is_empty() {
+                text += &format!("{name} = {default}\n");
+            }
+        }
+    }
+    let mut config = good(&text);
+    assert_eq!(config.profiles.remove("NAME"), Some(Profile::interactive()));
+    config.routes.clear();
+    assert_eq!(config, Config::default());
+}
+
+#[test]
+fn every_key_of_the_relay_is_read() {
+    let config = good(
+        r#"
+        [relay]
+        listen = "0.0.0.0"
+        port = 0
+        token = "0123456789abcdef"
+        upstream = "http://localhost:9000/v1/"
+        profile = "batch"
+        ca_file = "certs/ca.pem"
+        allowed_origins = ["http://LOCALHOST:3000/", "vscode-webview://abc"]
+        "#,
+    );
+    assert_eq!(config.listen, Listen::Address([0, 0, 0, 0].into()));
+    assert_eq!(config.port, 0);
+    assert_eq!(config.token.map(|token| token.expose().to_owned()).as_deref(), Some("0123456789abcdef"));
+    let url = "http://localhost:9000/v1".parse().unwrap();
+    assert_eq!(config.upstream, Some(UpstreamChoice::Url(Upstream::at(url))));
+    assert_eq!(config.profile, ProfileChoice::Named("batch".into()));
+    assert_eq!(config.ca_files, [PathBuf::from("certs/ca.pem")]);
+    assert_eq!(config.allowed_origins, ["http://localhost:3000", "vscode-webview://abc"]);
+}
+
+#[test]
+fn a_relative_ca_file_starts_at_the_folder_of_the_file_and_an_empty_one_is_none() {
+    let load_at = |text: &'static str| {
+        let flags = Flags { config: Some("/etc/relay/config.toml".into()), ..Flags::default() };
+        let env = |name: &str| (name == "SSL_CERT_FILE").then(|| "more.pem".into());
+        load(&flags, &env, &|_| Ok(text.into())).unwrap().config.ca_files
+    };
+    assert_eq!(
+        load_at("[relay]\nca_file = \"ca.pem\""),
+        ["/etc/relay/ca.pem", "more.pem"].map(PathBuf::from)
+    );
+    assert_eq!(load_at("[relay]\nca_file = \"/a/ca.pem\""), ["/a/ca.pem", "more.pem"].map(PathBuf::from));
+    assert_eq!(load_at("[relay]\nca_file = \"\""), [PathBuf::from("more.pem")]);
+}
+
+#[test]
+fn every_limit_is_read() {
+    let config = good(
+        r#"
+        [timeouts]
+        connect = "1s"
+        first_byte = "2s"
+        first_byte_unknown = "3min"
+        idle = "4s"
+        pool_idle = "0s"
+        drain = "1.5s"
+        [hold]
+        bytes = "64KiB"
+        time = "6s"
+        [bodies]
+        each = 1000
+        total = "128MB"
+        [log]
+        level = "debug"
+        "#,
+    );
+    let timeouts = config.timeouts;
+    assert_eq!((timeouts.connect, timeouts.first_byte), (ms(1000), Some(ms(2000))));
+    assert_eq!((timeouts.first_byte_unknown, timeouts.idle), (ms(180_000), ms(4000)));
+    assert_eq!((timeouts.pool_idle, timeouts.drain), (ms(0), ms(1500)));
+    assert_eq!((config.hold.bytes, config.hold.time), (65_536, ms(6000)));
+    assert_eq!((config.bodies.each, config.bodies.total), (1000, 128_000_000));
+    assert_eq!(config.log.level, LogLevel::Debug);
+}
+
+#[test]
+fn every_key_of_a_client_is_read() {
+    let config = good(
+        r#"
+        [client.codex]
+        profile = "patient"
+        limit = "50s"
+        cut_fatal = false
+        cuts = 0
+        [client.claude_code]
+        limit = "6min"
+        "#,
+    );
+    let codex = config.client(Kind::Codex);
+    assert_eq!(codex.profile, Some(ProfileChoice::Named("patient".into())));
+    assert_eq!((codex.limit, codex.cut_fatal, codex.cuts), (Some(ms(50_000)), false, 0));
+    assert_eq!(config.client(Kind::ClaudeCode).limit, Some(ms(360_000)));
+    assert_eq!(config.client(Kind::Other), Config::default().client(Kind::Other));
+}
+
+#[test]
+fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
+    let config = good(
+        r#"
+        [upstream.mine]
+        url = "http://10.0.0.7:4000"
+        headers = { "x-team" = "blue", "X-Many" = ["1", "2"] }
+        allow_plaintext = true
+        strip_v1 = true
+        [upstream.openai]
+        headers = { "openai-organization" = "org" }
+        [upstream.chatgpt]
+        url = "https://eu.example.com/backend-api/codex"
+        "#,
+    );
+    let mine = config.upstreams.get("mine").unwrap();
+    let headers: Vec<_> =
+        mine.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+    assert_eq!(headers, [("x-many", &b"1"[..]), ("x-many", b"2"), ("x-team", b"blue")]);
+    assert_eq!((mine.allow_plaintext, mine.strip_v1), (true, Some(true)));
+    assert!(!format!("{mine:?}").contains("blue"));
+    let openai = config.upstreams.get("openai").unwrap();
+    assert_eq!((openai.url.to_string().as_str(), openai.headers.len()), ("https://api.openai.com/v1", 1));
+    assert!(config.upstreams.get("chatgpt").is_some_and(Upstream::strips_v1));
+    assert_eq!(config.upstreams.len(), 4);
+}
+
+#[test]
+fn every_number_of_a_profile_is_read() {
+    let config = good(
+        r#"
+        [profile.cases]
+        based_on = "strict"
+        sends = "unlimited"
+        failed_sends = 5
+        ambiguous_resends = 2
+        patience = "9s"
+        client_limit = "ignored"
+        serves_resends = true
+        base = "100ms"
+        factor = 3
+        cap = "400ms"
+        jitter = "50ms"
+        overloaded_base = "200ms"
+        overloaded_factor = 1.5
+        overloaded_cap = "300ms"
+        useless_floor = "80ms"
+        "#,
+    );
+    let profile = config.profiles.get("cases").unwrap();
+    assert_eq!((profile.sends, profile.failed_sends, profile.ambiguous_resends), (None, 5, 2));
+    assert_eq!((profile.patience, profile.client_limit), (ms(9000), ClientLimit::Ignored));
+    assert_eq!((profile.serves_resends, profile.useless_floor), (true, ms(80)));
+    let (plain, overloaded) = (profile.curve, profile.overloaded);
+    assert_eq!((plain.base, plain.cap, plain.jitter), (ms(100), ms(400), ms(50)));
+    assert_eq!((overloaded.base, overloaded.cap, overloaded.jitter), (ms(200), ms(300), ms(50)));
+    assert_eq!((plain.factor, overloaded.factor), (3.0, 1.5));
+}
+
+#[test]
+fn a_profile_stands_on_the_one_it_names_as_that_is_configured() {
+    let config = good(
+        r#"
+        [profile.interactive]
+        failed_sends = 7
+        [profile.a]
+        based_on = "b"
+        sends = 1
+        [profile.b]
+        patience = "5s"
+        "#,
+    );
+    let a = config.profiles.get("a").unwrap();
+    assert_eq!((a.sends, a.patience, a.failed_sends), (Some(1), ms(5000), 7));
+    assert_eq!(config.profiles.get("batch"), Some(&Profile::batch()));
+}
+
+#[test]
+fn every_key_of_a_route_is_read() {
+    let config = good(
+        r#"
+        [[route]]
+        path = "/v1/messages"
+        client = "claude_code"
+        model = "claude-*"
+        upstream = "anthropic"
+        profile = "auto"
+        sends = 0
+        patience = "3s"
+        [[route]]
+        client_limit = "shortens"
+        "#,
+    );
+    let [first, second] = config.routes.as_slice() else { panic!("two routes") };
+    assert_eq!((first.path.as_deref(), first.model.as_deref()), (Some("/v1/messages"), Some("claude-*")));
+    assert_eq!((first.client, first.upstream.as_deref()), (Some(Kind::ClaudeCode), Some("anthropic")));
+    assert_eq!(first.profile, Some(ProfileChoice::Auto));
+    let numbers =
+        ProfileOverrides { sends: Some(Some(0)), patience: Some(ms(3000)), ..ProfileOverrides::default() };
+    assert_eq!(first.overrides, numbers);
+    assert_eq!(second.overrides.client_limit, Some(ClientLimit::Shortens));
+}
+
+/// Section, line, what is wrong with it, and what is said to do.
+const REFUSED: &[(&str, &str, &str, &str)] = &[
+    ("relay", "listen = \"example.com\"", "is no IP address", "localhost for 127.0.0.1 and ::1"),
+    ("relay", "listen = \"127.0.0.1:1\"", "has a port", "--port"),
+    ("relay", "port = 65536", "`relay.port = 65536` is out of range", "from 0 to 65535"),
+    ("relay", "port = \"80\"", "`relay.port = \"80\"` is text, not a whole number", "from 0 to 65535"),
+    ("relay", "token = \"short\"", "`relay.token` is too short", "16 to 1024"),
+    ("relay", "upstream = \"opnai\"", "names no upstream", "did you mean `openai`?; or write a URL"),
+    ("relay", "upstream = \"localhost:9000\"", "has no scheme", "\"http://localhost:9000\""),
+    (
+        "relay",
+        "upstream = \"ftp://a\"",
+        "has a scheme other than http and https",
+        "https://api.example.com/v1",
+    ),
+    ("relay", "upstream = \"https://a/?x=1\"", "`relay.upstream` has a query", "its own query"),
+    ("relay", "profile = \"patent\"", "names no profile", "did you mean `patient`?"),
+    ("relay", "profile = 3", "is a number, not text", "quotes"),
+    ("relay", "ca_file = true", "is true or false, not text", "quotes"),
+    ("relay", "allowed_origins = [\"*\"]", "holds what is no origin", "http://localhost:3000"),
+    ("relay", "allowed_origins = [\"http://a/b\"]", "holds what is no origin", "http://localhost:3000"),
+    ("relay", "allowed_origins = \"http://a\"", "is text, not a list of texts", "[\"one\", \"two\"]"),
+    ("timeouts", "connect = 10", "`timeouts.connect = 10` has no unit", "\"10s\" is seconds"),
+    ("timeouts", "connect = 1.5", "`timeouts.connect = 1.5` has no unit", "\"1.5s\" is seconds"),
+    ("timeouts", "connect = \"0s\"", "is too short", "allowed is 1ms to 7d"),
+    ("timeouts", "first_byte = \"8d\"", "is too long", "allowed is 1ms to 7d"),
+    ("timeouts", "first_byte_unknown = \"15m\"", "unknown unit `m`", "did you mean \"15min\"?"),
+    ("timeouts", "idle = [\"1s\"]", "is a list, not a length of time", "\"30s\""),
+    ("timeouts", "pool_idle = \"soon\"", "does not begin with a number", "\"30s\""),
+    ("timeouts", "drain = \"-1s\"", "is below zero", "\"30s\""),
+    ("hold", "bytes = \"1GiB\"", "is too large", "allowed is 0B to 64MiB"),
+    ("hold", "time = \"\"", "does not begin with a number", "\"30s\""),
+    ("bodies", "each = 1.5", "is a number, not a size", "\"8MiB\""),
+    ("bodies", "each = -1", "is below zero", "\"64KiB\""),
+    ("bodies", "total = \"8mib\"", "unknown unit `mib`", "did you mean \"8MiB\"?"),
+    ("bodies", "total = \"1MiB\"", "`bodies.each` (128MiB) is more than `bodies.total` (1MiB)", "raise"),
+    ("log", "level = \"loud\"", "is none of the choices", "error, warn, info, debug, trace"),
+    ("client.codex", "profile = \"none\"", "names no profile", "profiles: auto, batch"),
+    ("client.codex", "limit = \"10ms\"", "is too short", "allowed is 1s to 7d"),
+    ("client.codex", "cut_fatal = 1", "is a number, not true or false", "without quotes"),
+    ("client.codex", "cuts = 101", "is out of range", "from 0 to 100"),
+    ("client.other", "cuts = 1", "unknown key `cuts`", "is a key of [client.codex] alone"),
+    ("client.codx", "cuts = 1", "unknown key `codx`", "did you mean `codex`?"),
+    ("upstream.x", "allow_plaintext = true", "upstream `x` has no `url`", "url = "),
+    ("upstream.openai", "url = \"https://u:p@a\"", "`upstream.openai.url` has a user name", "headers"),
+    ("upstream.openai", "headers = { host = \"a\" }", "which belongs to the connection", "leave it out"),
+    ("upstream.openai", "headers = { \"a b\" = \"a\" }", "holds what is no header name", "letters"),
+    ("upstream.openai", "headers = { a = \"s3\\ncret\" }", "that no header can have", "one line"),
+    ("upstream.openai", "headers = { a = 1 }", "is a number, not text", "quotes"),
+    ("upstream.openai", "allow_plaintext = \"yes\"", "is text, not true or false", "true or false"),
+    ("upstream.openai", "strip_v1 = 0", "is a number, not true or false", "true or false"),
+    ("upstream.\"a b\"", "url = \"http://a\"", "this cannot be a name", "1 to 64 letters"),
+    ("profile.auto", "sends = 1", "this cannot be a name", "is not `auto`"),
+    ("profile.x", "based_on = \"y\"", "names no profile", "profiles: "),
+    ("profile.x", "based_on = \"x\"", "leads back to itself", "a profile that ships"),
+    ("profile.strict", "based_on = \"batch\"", "ships with the relay", "profile of your own"),
+    ("profile.x", "sends = \"many\"", "is no count", "\"unlimited\""),
+    ("profile.x", "sends = 1001", "is out of range", "from 0 to 1000"),
+    ("profile.x", "failed_sends = -1", "is out of range", "from 0 to 1000"),
+    ("profile.x", "ambiguous_resends = 11", "is out of range", "from 0 to 10"),
+    ("profile.x", "patience = 120", "has no unit", "\"120s\" is seconds"),
+    ("profile.x", "client_limit = \"halves\"", "is none of the choices", "replaces, shortens, ignored"),
+    ("profile.x", "serves_resends = 1", "is a number, not true or false", "true or false"),
+    ("profile.x", "base = \"1ms\"", "is too short", "allowed is 10ms to 7d"),
+    ("profile.x", "base = \"31s\"", "profile `x`: cap 30s is below base 31s", "set cap to base or more"),
+    ("profile.x", "factor = 0.5", "is out of range", "from 1 to 10"),
+    ("profile.x", "factor = nan", "is out of range", "from 1 to 10"),
+    ("profile.x", "cap = \"0s\"", "is too short", "allowed is 10ms to 7d"),
+    ("profile.x", "jitter = \"8d\"", "is too long", "allowed is 0s to 7d"),
+    ("profile.x", "overloaded_base = \"2min\"", "overloaded_cap 1min is below overloaded_base 2min", "set"),
+    ("profile.x", "overloaded_factor = \"2\"", "is text, not a number", "from 1 to 10"),
+    ("profile.x", "overloaded_cap = \"1s\"", "overloaded_cap 1s is below overloaded_base 4s", "set"),
+    ("profile.x", "useless_floor = 1", "has no unit", "\"1s\" is seconds"),
+    ("[route]", "path = \"v1\"", "is no path", "begins with /"),
+    ("[route]", "client = \"curl\"", "is none of the choices", "codex, claude_code, stainless, other"),
+    ("[route]", "model = \"a*b\"", "is no model", "at its end"),
+    ("[route]", "upstream = \"http://a\"", "names no upstream", "upstreams: anthropic, chatgpt, openai"),
+    ("[route]", "profile = \"stict\"", "names no profile", "did you mean `strict`?"),
+    ("[route]", "base = \"10s\"", "with profile `strict`, the route's cap 5s is below base 10s", "name one"),
+    ("route", "path = \"/v1\"", "`route` is no list of tables", "[[route]]"),
+];
+
+#[test]
+fn each_key_refuses_what_it_cannot_be() {
+    for (section, line, what, hint) in REFUSED {
+        let text = format!("[{section}]\n{line}\n");
+        let error = load_all(&text, &[], Flags::default()).unwrap_err();
+        assert_eq!(error.issues.len(), 1, "{text}{error}");
+        let issue = error.issues.first().unwrap();
+        assert!(issue.what.contains(what) && issue.hint.contains(hint), "{text}{error}");
+        assert!(issue.at.starts_with("config.toml:"), "{error}");
+        assert!(!error.to_string().contains("s3"), "{error}");
+    }
+}

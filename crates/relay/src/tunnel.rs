@@ -1,0 +1,107 @@
+//! Upgrades that the relay does not speak are tunnelled: once the upstream agrees, bytes pass both ways untouched
+//! and nothing is ever sent again.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+
+use crate::admin::text;
+use crate::app::App;
+use crate::body::SendBody;
+use crate::headers::{forwardable, forwardable_answer, keep_case};
+use crate::reply::ReplyBody;
+use crate::target::Target;
+use crate::upstream::Ask;
+
+/// Whether a request asks to change the protocol.
+pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::UPGRADE)
+        && headers.get_all(header::CONNECTION).iter().any(|value| {
+            value
+                .to_str()
+                .is_ok_and(|value| value.split(',').any(|token| token.trim().eq_ignore_ascii_case("upgrade")))
+        })
+}
+
+/// Whether it asks for a WebSocket.
+pub(crate) fn is_websocket(headers: &HeaderMap) -> bool {
+    headers.get(header::UPGRADE).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))
+}
+
+/// Tells a client to go on over HTTP: Codex does at once and for the whole session on 426, and on nothing else.
+pub(crate) fn use_http() -> Response<ReplyBody> {
+    let mut response = text(StatusCode::UPGRADE_REQUIRED, "steady-relay: use HTTP for this address\n");
+    // RFC 9110, section 15.5.22: the answer names what to upgrade to.
+    response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("HTTP/1.1"));
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    response
+}
+
+/// Opens the tunnel, or hands on what the upstream says instead.
+pub(crate) async fn open(
+    app: Arc<App>,
+    target: Target,
+    mut request: Request<Incoming>,
+) -> Response<ReplyBody> {
+    let wanted = request.headers().get(header::UPGRADE).cloned();
+    let client_side = hyper::upgrade::on(&mut request);
+    let upstream = Arc::clone(&target.upstream);
+    let (parts, _no_body) = request.into_parts();
+    let mut ask = Request::new(SendBody::Kept(None));
+    *ask.method_mut() = parts.method;
+    *ask.uri_mut() = http::Uri::from(target.path_and_query);
+    *ask.headers_mut() = forwardable(&parts.headers);
+    keep_case(&parts.extensions, ask.extensions_mut());
+    let headers = ask.headers_mut();
+    if let Ok(host) = HeaderValue::from_str(&upstream.url.authority()) {
+        headers.insert(header::HOST, host);
+    }
+    for (name, value) in &upstream.headers {
+        headers.insert(name, value.clone());
+    }
+    change_protocol(headers, wanted);
+    let origin = upstream.origin();
+    let sent = app.upstreams.send(Ask { origin, request: ask, fresh: true, may_reuse_stale: false }).await;
+    let mut answer = match sent {
+        Ok(answer) => answer,
+        Err(failed) => {
+            return text(
+                StatusCode::BAD_GATEWAY,
+                &format!(
+                    "steady-relay: cannot open a tunnel to {}: {}\n",
+                    upstream.url.host(),
+                    failed.detail
+                ),
+            );
+        }
+    };
+    if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+        return crate::serve::pass_on(answer);
+    }
+    let upstream_side = hyper::upgrade::on(&mut answer);
+    let agreed = answer.headers().get(header::UPGRADE).cloned();
+    tokio::spawn(async move {
+        let (Ok(client), Ok(upstream)) = tokio::join!(client_side, upstream_side) else { return };
+        let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
+        tokio::select! {
+            // However it ends, both sides are closed.
+            _ended = tokio::io::copy_bidirectional(&mut client, &mut upstream) => {}
+            () = app.draining() => {}
+        }
+    });
+    let mut response = Response::new(ReplyBody::own(""));
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    *response.headers_mut() = forwardable_answer(answer.headers());
+    keep_case(answer.extensions(), response.extensions_mut());
+    change_protocol(response.headers_mut(), agreed);
+    response
+}
+
+fn change_protocol(headers: &mut HeaderMap, to: Option<HeaderValue>) {
+    if let Some(to) = to {
+        headers.insert(HeaderName::from_static("upgrade"), to);
+        headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    }
+}

@@ -1,0 +1,299 @@
+//! Sends one request to an upstream, once, and says for every failure what is *proven* about it.
+//!
+//! What it is not: a place that sends anything again. A failed send goes back to the caller with its [`Proof`]; even
+//! a request that a stale connection handed back unread is the caller's to send again, since it keeps the count.
+//!
+//! ```text
+//! send --> idle connection? --no--> connect (look up, TCP, TLS)  --failed--> NothingSent
+//!                 |                      |
+//!                 +----------+-----------+
+//!                      try_send_request  --handed back, or no byte written--> NothingSent
+//!                            |           --bytes written, no answer---------> SomethingSent
+//!                       answer's head  --> AnswerBody --ended--> idle again
+//!                                                     --dropped early, broke--> connection closed at once
+//! ```
+//!
+//! The pool is our own because the usual ones hide whether bytes left, resend by themselves, and cannot be asked for
+//! a fresh connection. Connections are hyper's; `wire` counts what crosses them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, Version};
+use hyper::body::Body;
+
+use crate::clock::Clock;
+use connect::{Connector, Unconnected};
+use connection::{Lease, Upload, UploadState};
+use pool::Pool;
+
+mod answer;
+mod connect;
+mod connection;
+mod pool;
+mod wire;
+
+pub use answer::{AnswerBody, AnswerBreak, AnswerError};
+
+/// An error of any kind, as hyper takes it from a body.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A request body that can be sent.
+pub trait Payload: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static {}
+
+impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static> Payload for B {}
+
+/// Where connections go: the key of the pool.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Origin {
+    /// TLS or plain.
+    pub https: bool,
+    /// A name or an address; an IPv6 address without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// What bounds the pool.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolLimits {
+    /// For look-up, TCP and TLS together.
+    pub connect: Duration,
+    /// A connection idle for longer carries no request that may not run twice; one idle for twice as long, none.
+    pub idle: Duration,
+    /// The most idle connections kept to one origin.
+    pub idle_per_origin: usize,
+}
+
+impl Default for PoolLimits {
+    fn default() -> Self {
+        // 45 s lies below the 60 s after which most edges close an idle connection.
+        Self { connect: Duration::from_secs(10), idle: Duration::from_secs(45), idle_per_origin: 32 }
+    }
+}
+
+/// One request to send.
+pub struct Ask<B> {
+    /// Where to.
+    pub origin: Origin,
+    /// With a target in origin form, `Host` and, where the length is known, `Content-Length` or a body that knows it.
+    pub request: Request<B>,
+    /// Demands a connection that has carried nothing yet.
+    pub fresh: bool,
+    /// Allows a connection idle for longer than [`PoolLimits::idle`]: for GET and HEAD, never for POST.
+    pub may_reuse_stale: bool,
+}
+
+/// What is proven about a request whose answer never began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// Not one byte of it was written: it did not run.
+    NothingSent,
+    /// Some of it was written: it may have run.
+    SomethingSent,
+}
+
+/// What ended a send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The name could not be looked up.
+    Dns,
+    /// Nobody listens there.
+    Refused,
+    /// Look-up, TCP and TLS together took too long.
+    ConnectTimeout,
+    /// There was no connection for another reason.
+    Connect,
+    /// The TLS handshake failed, but not over a certificate.
+    TlsHandshake,
+    /// One side did not accept the other's certificate: no resend heals it.
+    Certificate,
+    /// The connection closed before it took the request.
+    HandedBack,
+    /// The connection was reset.
+    Reset,
+    /// The connection was closed without an answer.
+    Closed,
+    /// What came back was no HTTP.
+    Malformed,
+    /// The request's own body broke off.
+    RequestBody,
+}
+
+/// A send that got no answer.
+pub struct SendFailure<B> {
+    /// What is proven.
+    pub proof: Proof,
+    /// What ended it.
+    pub cause: Cause,
+    /// In plain words: where to, and what the system said. Holds no secret.
+    pub detail: String,
+    /// Whether the connection had carried requests before.
+    pub reused: bool,
+    /// The request, where it was not touched.
+    pub request: Option<Request<B>>,
+}
+
+/// Not derived: a request holds credentials.
+impl<B> fmt::Debug for SendFailure<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendFailure")
+            .field("proof", &self.proof)
+            .field("cause", &self.cause)
+            .field("detail", &self.detail)
+            .field("reused", &self.reused)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<B> fmt::Display for SendFailure<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl<B> std::error::Error for SendFailure<B> {}
+
+/// All connections to all upstreams. A clone shares them.
+pub struct Upstreams<B> {
+    connector: Arc<Connector>,
+    pool: Arc<Pool<B>>,
+}
+
+impl<B: Payload> Upstreams<B> {
+    /// No connection yet.
+    #[must_use]
+    pub fn new(tls: Arc<rustls::ClientConfig>, clock: Arc<dyn Clock>, limits: PoolLimits) -> Self {
+        Self {
+            connector: Arc::new(Connector::new(tls, limits.connect)),
+            pool: Arc::new(Pool::new(clock, limits)),
+        }
+    }
+
+    /// Sends one request, once, and gives back the head of its answer as soon as it is there, even while the body is
+    /// still being sent. Dropping this future closes the connection at once.
+    ///
+    /// # Errors
+    /// Where no answer began; the failure says what is proven. There is no time limit here once connected.
+    pub async fn send(&self, ask: Ask<B>) -> Result<Response<AnswerBody>, Box<SendFailure<B>>> {
+        let Ask { origin, mut request, fresh, may_reuse_stale } = ask;
+        *request.version_mut() = Version::HTTP_11;
+        let idle = if fresh { None } else { self.pool.take(&origin, may_reuse_stale).await };
+        let reused = idle.is_some();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => match self.connector.connect(&origin).await {
+                Ok(connection) => connection,
+                Err(Unconnected { cause, detail }) => {
+                    let request = Some(request);
+                    return Err(Box::new(SendFailure {
+                        proof: Proof::NothingSent,
+                        cause,
+                        detail,
+                        reused,
+                        request,
+                    }));
+                }
+            },
+        };
+        send_on(Lease::new(connection, origin, Arc::clone(&self.pool), reused), request).await
+    }
+
+    /// Closes every idle connection: after a sleep of the machine, or at the end.
+    pub fn drop_idle(&self) {
+        self.pool.clear();
+    }
+}
+
+impl<B> Clone for Upstreams<B> {
+    fn clone(&self) -> Self {
+        Self { connector: Arc::clone(&self.connector), pool: Arc::clone(&self.pool) }
+    }
+}
+
+impl<B> fmt::Debug for Upstreams<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upstreams").finish_non_exhaustive()
+    }
+}
+
+/// If the future is dropped, so is the lease, and with it the connection.
+async fn send_on<B: Payload>(
+    mut lease: Lease<B>,
+    request: Request<B>,
+) -> Result<Response<AnswerBody>, Box<SendFailure<B>>> {
+    let state = Arc::new(UploadState::default());
+    let request = request.map(|body| Upload::new(body, Arc::clone(&state)));
+    let written_before = lease.connection().wire.written();
+    let read_before = lease.connection().wire.read();
+    lease.upload = Arc::clone(&state);
+    let sent = lease.begin(request).await;
+    let mut error = match sent {
+        Ok(response) => return Ok(answer(lease, response)),
+        Err(error) => error,
+    };
+    let handed_back = error.take_message().map(|request| request.map(Upload::into_inner));
+    let error = error.into_error();
+    let (origin, reused) = (lease.origin.clone(), lease.reused);
+    // Only when its task has ended can the connection write nothing more, and only then do the counts mean anything.
+    let wire = lease.into_connection().stop().await;
+    let (written, read) = (wire.written() - written_before, wire.read() - read_before);
+    let proof = if handed_back.is_some() || written == 0 { Proof::NothingSent } else { Proof::SomethingSent };
+    let cause = if state.broke() {
+        Cause::RequestBody
+    } else if handed_back.is_some() {
+        Cause::HandedBack
+    } else if error.is_parse() {
+        Cause::Malformed
+    } else if wire.was_reset() {
+        Cause::Reset
+    } else {
+        Cause::Closed
+    };
+    let detail = format!("{origin}: {} ({written} bytes written, {read} read)", said(cause));
+    Err(Box::new(SendFailure { proof, cause, detail, reused, request: handed_back }))
+}
+
+fn answer<B: Payload>(lease: Lease<B>, response: Response<hyper::body::Incoming>) -> Response<AnswerBody> {
+    let (parts, incoming) = response.into_parts();
+    let wire = Arc::clone(&lease.connection().wire);
+    let body = if parts.status == StatusCode::SWITCHING_PROTOCOLS {
+        // From here on the connection belongs to whoever takes the upgrade out of the answer.
+        lease.into_connection().let_go();
+        AnswerBody::new(incoming, None, wire)
+    } else {
+        AnswerBody::new(incoming, Some(Box::new(lease)), wire)
+    };
+    Response::from_parts(parts, body)
+}
+
+fn said(cause: Cause) -> &'static str {
+    match cause {
+        Cause::RequestBody => "the request's own body broke off",
+        Cause::HandedBack => "the connection closed before it took the request",
+        Cause::Malformed => "the answer was no HTTP",
+        Cause::Reset => "the connection was reset before an answer",
+        Cause::Closed => "the connection was closed before an answer",
+        Cause::Dns
+        | Cause::Refused
+        | Cause::ConnectTimeout
+        | Cause::Connect
+        | Cause::TlsHandshake
+        | Cause::Certificate => "there was no connection",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! What `run` does with signals. They go to the whole process, so this is a program of its own.
+#![cfg(unix)]
+
+use std::time::Duration;
+
+use steady_relay::run::{Ended, Plan, supervise};
+
+fn shell(script: &str) -> Plan {
+    Plan {
+        program: "/bin/sh".into(),
+        args: vec!["-c".into(), script.into()],
+        env: Vec::new(),
+        notices: Vec::new(),
+        upstream: None,
+        claude_limit: None,
+    }
+}
+
+/// The child sends each signal to us and then waits for what comes of it.
+#[tokio::test]
+async fn terminal_signals_are_survived_and_others_handed_on() {
+    let me = std::process::id();
+    let rows = [
+        (format!("kill -INT {me}; exec sleep 0.2"), Ended::Code(0)),
+        (format!("kill -QUIT {me}; exec sleep 0.2"), Ended::Code(0)),
+        (format!("kill -TERM {me}; exec sleep 20"), Ended::Signal(15)),
+        (format!("kill -HUP {me}; exec sleep 20"), Ended::Signal(1)),
+        (format!("trap 'exit 5' TERM; kill -TERM {me}; while :; do sleep 0.05; done"), Ended::Code(5)),
+    ];
+    for (script, ended) in rows {
+        let plan = shell(&script);
+        let got = tokio::time::timeout(Duration::from_secs(10), supervise(&plan)).await;
+        assert_eq!(got.unwrap().unwrap(), ended, "{script}");
+    }
+}
