@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use http::{HeaderValue, Method, Response, StatusCode, header};
 
-use crate::app::App;
-use crate::reply::ReplyBody;
+use crate::reply::{ReplyBody, text, typed};
+use crate::shared::Shared;
 
 /// Whether a path is the relay's own.
 pub(crate) fn is_ours(path: &str) -> bool {
@@ -13,7 +13,7 @@ pub(crate) fn is_ours(path: &str) -> bool {
 }
 
 /// Answers a request for one of our own endpoints.
-pub(crate) fn answer(app: &Arc<App>, method: &Method, path: &str) -> Response<ReplyBody> {
+pub(crate) fn answer(shared: &Arc<Shared>, method: &Method, path: &str) -> Response<ReplyBody> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         let mut response =
             text(StatusCode::METHOD_NOT_ALLOWED, "steady-relay: this address can only be read\n");
@@ -23,7 +23,7 @@ pub(crate) fn answer(app: &Arc<App>, method: &Method, path: &str) -> Response<Re
     match path {
         "/healthz" => text(StatusCode::OK, "ok\n"),
         "/__steady/status" => {
-            let page = app.status.page(app.started, app.clock.now());
+            let page = shared.status.page(shared.started, shared.clock.now());
             match serde_json::to_vec(&page) {
                 Ok(json) => typed(StatusCode::OK, "application/json", json),
                 Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &format!("steady-relay: {error}\n")),
@@ -34,19 +34,4 @@ pub(crate) fn answer(app: &Arc<App>, method: &Method, path: &str) -> Response<Re
             "steady-relay: nothing here\nhint: /healthz tells that the relay lives, /__steady/status what it does\n",
         ),
     }
-}
-
-/// Plain words.
-pub(crate) fn text(status: StatusCode, words: &str) -> Response<ReplyBody> {
-    typed(status, "text/plain; charset=utf-8", words.as_bytes().to_vec())
-}
-
-fn typed(status: StatusCode, kind: &'static str, body: Vec<u8>) -> Response<ReplyBody> {
-    let mut response = Response::new(ReplyBody::own(body));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
 }

@@ -1,115 +1,31 @@
-//! What all calls share, and the relay's own life: start, drain, stop.
+//! The relay's own life: start, accept, drain, stop.
 
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use relay_core::Moment;
 use relay_core::config::Config;
-use relay_core::event::CallId;
-use relay_core::ledger::Ledger;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-use crate::body::{Room, SendBody};
 use crate::clock::Clock;
-use crate::cookies::{self, Cookies};
-use crate::credential::AccountKey;
-use crate::guard::Guard;
+use crate::keepalive;
 use crate::observe::status::Status;
-use crate::observe::{Notice, Observer, Observers};
-use crate::open::KeptBody;
+use crate::observe::{Notice, Observer};
 use crate::serve::serve;
-use crate::target::{Upstream, Upstreams as Targets};
-use crate::upstream::{PoolLimits, Upstreams};
+use crate::shared::{Common, Shared};
+use crate::target::Upstreams as Targets;
 
 /// The most headers of one request; some clients behind gateways send over a hundred.
 const MOST_HEADERS: usize = 512;
 /// The largest head of one request.
 const LARGEST_HEAD: usize = 256 * 1024;
-/// How long a client may take over the head of a request.
-const HEAD_WITHIN: Duration = Duration::from_secs(30);
+/// How long a client may take over the head of a request. Hyper counts the idle time of a kept-alive connection
+/// as well, and closing one that a client is about to use costs that client an error.
+const HEAD_WITHIN: Duration = Duration::from_secs(300);
 
-/// What all calls share.
-pub(crate) struct App {
-    pub(crate) config: Arc<Config>,
-    pub(crate) targets: Targets,
-    pub(crate) guard: Guard,
-    pub(crate) upstreams: Upstreams<SendBody>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) observers: Observers,
-    pub(crate) status: Arc<Status>,
-    pub(crate) room: Arc<Room>,
-    pub(crate) started: Moment,
-    ledger: Mutex<Ledger>,
-    cookies: Mutex<Cookies>,
-    open_bodies: Mutex<Vec<Weak<KeptBody>>>,
-    next_call: AtomicU64,
-    drain: watch::Sender<bool>,
-    plan_warned: std::sync::atomic::AtomicBool,
-}
-
-impl App {
-    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn next_call(&self) -> CallId {
-        CallId(self.next_call.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// Waits until the relay is being stopped.
-    pub(crate) async fn draining(&self) {
-        let mut drain = self.drain.subscribe();
-        // The sender lives as long as the app does.
-        let _gone = drain.wait_for(|draining| *draining).await;
-    }
-
-    pub(crate) fn add_cookies(&self, upstream: &Upstream, account: AccountKey, headers: &mut HeaderMap) {
-        if cookies::applies(upstream.is_https(), upstream.url.host()) {
-            self.cookies().add(account, headers, self.clock.wall());
-        }
-    }
-
-    pub(crate) fn take_cookies(&self, upstream: &Upstream, account: AccountKey, headers: &HeaderMap) {
-        if cookies::applies(upstream.is_https(), upstream.url.host()) {
-            self.cookies().take(account, headers, self.clock.wall());
-        }
-    }
-
-    fn cookies(&self) -> MutexGuard<'_, Cookies> {
-        self.cookies.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Remembers a kept body, so that a call can ask whether another with the same body is under way.
-    pub(crate) fn register(&self, body: &Arc<KeptBody>) {
-        let mut open = self.open_bodies.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|body| body.strong_count() > 0);
-        open.push(Arc::downgrade(body));
-    }
-
-    /// Whether another call with the same body and credential is under way.
-    pub(crate) fn is_open_elsewhere(&self, body: &Arc<KeptBody>) -> bool {
-        let others: Vec<_> = {
-            let open = self.open_bodies.lock().unwrap_or_else(PoisonError::into_inner);
-            open.iter().filter_map(Weak::upgrade).collect()
-        };
-        others.iter().any(|other| {
-            !Arc::ptr_eq(other, body)
-                && other.credential() == body.credential()
-                && other.hash() == body.hash()
-        })
-    }
-
-    /// True for the first caller.
-    pub(crate) fn warn_of_plan_once(&self) -> bool {
-        !self.plan_warned.swap(true, Ordering::Relaxed)
-    }
-}
+type Connections = Arc<Mutex<JoinSet<()>>>;
 
 /// What a relay is made of.
 pub struct Parts {
@@ -129,72 +45,40 @@ pub struct Parts {
 
 /// A relay that runs.
 pub struct Relay {
-    app: Arc<App>,
+    shared: Arc<Shared>,
     accepting: JoinSet<()>,
-    connections: Arc<tokio::sync::Mutex<JoinSet<()>>>,
-    stop_now: watch::Sender<bool>,
+    connections: Connections,
 }
 
 impl Relay {
     /// Starts to accept calls.
     #[must_use]
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, targets, tls, clock, mut observers, sockets } = parts;
-        let status = Arc::new(Status::default());
-        observers.push(Arc::clone(&status) as Arc<dyn Observer>);
-        let limits = PoolLimits {
-            connect: config.timeouts.connect,
-            idle: config.timeouts.pool_idle,
-            ..PoolLimits::default()
-        };
-        let addresses: Vec<SocketAddr> =
-            sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
-        let guard = Guard {
-            listening: addresses,
-            names: Vec::new(),
-            allowed_origins: config.allowed_origins.clone(),
-            token: config.token.as_ref().map(|token| token.expose().to_owned()),
-        };
-        let app = Arc::new(App {
-            targets,
-            guard,
-            upstreams: Upstreams::new(tls, Arc::clone(&clock), limits),
-            observers: Observers::new(observers),
-            status,
-            room: Room::new(usize::try_from(config.bodies.total).unwrap_or(usize::MAX)),
-            started: clock.now(),
-            config: Arc::new(config),
-            clock,
-            ledger: Mutex::default(),
-            cookies: Mutex::default(),
-            open_bodies: Mutex::default(),
-            next_call: AtomicU64::new(1),
-            drain: watch::Sender::new(false),
-            plan_warned: std::sync::atomic::AtomicBool::new(false),
-        });
-        let connections = Arc::new(tokio::sync::Mutex::new(JoinSet::new()));
-        let stop_now = watch::Sender::new(false);
+        let Parts { config, targets, tls, clock, observers, sockets } = parts;
+        let listening = sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
+        let shared = Arc::new(Shared::new(Common { config, targets, tls, clock, observers, listening }));
+        let connections = Connections::default();
         let mut accepting = JoinSet::new();
         for socket in sockets {
-            accepting.spawn(accept(Arc::clone(&app), socket, Arc::clone(&connections)));
+            accepting.spawn(accept(Arc::clone(&shared), socket, Arc::clone(&connections)));
         }
-        Self { app, accepting, connections, stop_now }
+        Self { shared, accepting, connections }
     }
 
     /// The sums since the start.
     #[must_use]
     pub fn status(&self) -> Arc<Status> {
-        Arc::clone(&self.app.status)
+        Arc::clone(&self.shared.status)
     }
 
     /// Stops taking calls, waits for those that are open, at most as long as the settings say, or until
     /// `hurry` is ready, and drops the rest.
     pub async fn drain(mut self, hurry: impl Future<Output = ()>) {
-        let app = &self.app;
-        let within = app.config.timeouts.drain;
-        app.observers.notice(&Notice::Draining { open: app.status.open(), within });
+        let shared = &self.shared;
+        let within = shared.config.timeouts.drain;
+        shared.observers.notice(&Notice::Draining { open: shared.status.open(), within });
         self.accepting.shutdown().await;
-        app.drain.send_replace(true);
+        shared.start_draining();
         let all_gone = async {
             let mut connections = self.connections.lock().await;
             while connections.join_next().await.is_some() {}
@@ -204,34 +88,34 @@ impl Relay {
             () = tokio::time::sleep(within) => {}
             () = hurry => {}
         }
-        app.observers.notice(&Notice::Stopping { open: app.status.open() });
-        self.stop_now.send_replace(true);
+        shared.observers.notice(&Notice::Stopping { open: shared.status.open() });
         self.connections.lock().await.shutdown().await;
     }
 }
 
-async fn accept(app: Arc<App>, socket: TcpListener, connections: Arc<tokio::sync::Mutex<JoinSet<()>>>) {
+async fn accept(shared: Arc<Shared>, socket: TcpListener, connections: Connections) {
     loop {
         match socket.accept().await {
             Ok((stream, _peer)) => {
                 let mut connections = connections.lock().await;
                 // Those that have ended give their memory back.
                 while connections.try_join_next().is_some() {}
-                connections.spawn(connection(Arc::clone(&app), stream));
+                connections.spawn(connection(Arc::clone(&shared), stream));
             }
             Err(error) => {
                 // Out of file descriptors, most likely: the ones in use will come free.
-                app.observers.notice(&Notice::AcceptFailed(error.to_string()));
+                shared.observers.notice(&Notice::AcceptFailed(error.to_string()));
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-async fn connection(app: Arc<App>, stream: TcpStream) {
+async fn connection(shared: Arc<Shared>, stream: TcpStream) {
     // A small answer must not wait for the acknowledgement of the one before it.
     let _refused = stream.set_nodelay(true);
-    let serving = Arc::clone(&app);
+    keepalive::watch(&stream);
+    let serving = Arc::clone(&shared);
     let service = hyper::service::service_fn(move |request| serve(Arc::clone(&serving), request));
     let connection = hyper::server::conn::http1::Builder::new()
         .preserve_header_case(true)
@@ -246,7 +130,7 @@ async fn connection(app: Arc<App>, stream: TcpStream) {
     // How a connection ended was told by the calls on it; what is left is the peer's business.
     tokio::select! {
         _ended = connection.as_mut() => return,
-        () = app.draining() => connection.as_mut().graceful_shutdown(),
+        () = shared.draining() => connection.as_mut().graceful_shutdown(),
     }
     let _ended = connection.await;
 }

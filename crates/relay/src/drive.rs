@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response};
-use relay_core::answer::{Listener, Own, Say, Touch, Tried, say};
+use relay_core::answer::{Listener, Say, Touch, Tried, say};
 use relay_core::call::{Ending, Step};
 use relay_core::client::Kind;
 use relay_core::failure::Failure;
@@ -18,7 +18,7 @@ use crate::clock::{RealDice, sleep_until};
 use crate::credential::AccountKey;
 use crate::headers::{forwardable_answer, keep_case};
 use crate::open::OpenCall;
-use crate::reply::{Abort, ReplyBody};
+use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::target::Target;
 use crate::upstream::{Ask, Cause, Proof, SendFailure};
 
@@ -81,25 +81,25 @@ impl Drive {
     }
 
     async fn wait(&mut self, until: Moment) {
-        let app = Arc::clone(self.open.app());
+        let shared = Arc::clone(self.open.shared());
         tokio::select! {
-            () = sleep_until(&*app.clock, until) => {}
-            () = app.draining() => self.open.call().drain(),
+            () = sleep_until(&*shared.clock, until) => {}
+            () = shared.draining() => self.open.call().drain(),
         }
     }
 
     async fn send(&mut self, fresh: bool) -> Sent {
         let sent = self.open.now();
-        let app = Arc::clone(self.open.app());
+        let shared = Arc::clone(self.open.shared());
         let ask = match self.ask(fresh) {
             Ok(ask) => ask,
             Err(failure) => return Sent::Failed(*failure, None),
         };
         let by = self.first_byte_by(sent);
-        let sending = app.upstreams.send(ask);
+        let sending = shared.upstreams.send(ask);
         let answered = tokio::select! {
             answered = sending => answered,
-            () = async { match by { Some(by) => sleep_until(&*app.clock, by).await, None => std::future::pending().await } } => {
+            () = async { match by { Some(by) => sleep_until(&*shared.clock, by).await, None => std::future::pending().await } } => {
                 let failure = Failure::of_transport(Fault::NoAnswer, Evidence::NoAnswer)
                     .saying(format!("no answer within {:.0} s", self.open.now().since(sent).as_secs_f64()));
                 return Sent::Failed(failure, None);
@@ -134,7 +134,7 @@ impl Drive {
         for (name, value) in &upstream.headers {
             request.headers_mut().insert(name, value.clone());
         }
-        self.open.app().add_cookies(upstream, order.account, request.headers_mut());
+        self.open.shared().add_cookies(upstream, order.account, request.headers_mut());
         let pure = matches!(order.method, Method::GET | Method::HEAD);
         Ok(Ask { origin: upstream.origin(), request, fresh, may_reuse_stale: pure })
     }
@@ -142,7 +142,7 @@ impl Drive {
     /// When a send without any sign of an answer ends: as configured; never for Codex, which waits for ever;
     /// else when the client would hang up.
     fn first_byte_by(&self, sent: Moment) -> Option<Moment> {
-        let timeouts = &self.open.app().config.timeouts;
+        let timeouts = &self.open.shared().config.timeouts;
         match (timeouts.first_byte, self.open.client()) {
             (Some(span), _) => Some(sent + span),
             (None, client) if client.kind == Kind::Codex => None,
@@ -187,11 +187,11 @@ impl Drive {
     }
 
     async fn listen(&mut self, response: Response<crate::upstream::AnswerBody>, sent: Moment) -> Sent {
-        let app = Arc::clone(self.open.app());
+        let shared = Arc::clone(self.open.shared());
         let (head, body) = response.into_parts();
         self.open.call().head_arrived(head.status.as_u16());
         self.open.emit_pending();
-        app.take_cookies(&self.order.target.upstream, self.order.account, &head.headers);
+        shared.take_cookies(&self.order.target.upstream, self.order.account, &head.headers);
         let bodiless = self.order.method == Method::HEAD || http_body::Body::is_end_stream(&body);
         let told = Head {
             status: head.status,
@@ -200,8 +200,8 @@ impl Drive {
             sent,
             arrived: self.open.now(),
         };
-        let mut answer = Answer::new(head, body, Preamble::new(self.asked, told, app.clock.wall()));
-        match answer.listen(&*app.clock, self.open.idle()).await {
+        let mut answer = Answer::new(head, body, Preamble::new(self.asked, told, shared.clock.wall()));
+        match answer.listen(&*shared.clock, self.open.idle()).await {
             Verdict::Hold => {
                 answer.stop_reading();
                 let failure = Failure::of_transport(Fault::NoAnswer, Evidence::NoAnswer)
@@ -279,17 +279,6 @@ fn reply(
 ) -> Response<ReplyBody> {
     let head = head(&answer, touch);
     Response::from_parts(head, ReplyBody::passing(answer, open, outcome, ending))
-}
-
-/// An answer in our own words.
-pub(crate) fn in_our_words(own: Own) -> Response<ReplyBody> {
-    let mut response = Response::new(ReplyBody::own(own.body));
-    *response.status_mut() = http::StatusCode::from_u16(own.status).unwrap_or(http::StatusCode::BAD_GATEWAY);
-    response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static(own.content_type));
-    if own.refuse_retry {
-        response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
-    }
-    response
 }
 
 /// How long a client that is told of an error of ours may go on uploading.

@@ -1,80 +1,23 @@
 //! An open call as the relay holds it: the deciding core's [`Call`], the body by which a re-send would be known,
 //! and the duty to say how it ended. Whatever drops it, the end is told exactly once.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use relay_core::Moment;
 use relay_core::call::Call;
 use relay_core::client::{Client, Turn};
 use relay_core::event::{CallId, Event, Outcome};
 use relay_core::failure::Failure;
-use relay_core::ledger::{CHANGEABLE, Identity};
-use relay_core::{Moment, json};
+use relay_core::ledger::Identity;
 
-use crate::app::App;
-use crate::body::Place;
 use crate::clock::RealDice;
-use crate::decode::{Encoding, decode_all};
-
-/// A kept request body, shared by a call and by those who must know whether theirs is the same.
-#[derive(Debug)]
-pub(crate) struct KeptBody {
-    credential: u64,
-    encoding: Option<Encoding>,
-    limit: usize,
-    bytes: Mutex<Option<(Bytes, Place)>>,
-    hash: OnceLock<Option<u64>>,
-}
-
-impl KeptBody {
-    pub(crate) fn new(
-        credential: u64,
-        encoding: Option<Encoding>,
-        limit: usize,
-        bytes: Option<(Bytes, Place)>,
-    ) -> Arc<Self> {
-        Arc::new(Self { credential, encoding, limit, bytes: Mutex::new(bytes), hash: OnceLock::new() })
-    }
-
-    /// The bytes as they came; `None` once they were dropped.
-    pub(crate) fn bytes(&self) -> Option<Bytes> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(bytes, _)| bytes.clone())
-    }
-
-    /// The decoded bytes.
-    pub(crate) fn plain(&self) -> Option<Bytes> {
-        let bytes = self.bytes()?;
-        let encoding = self.encoding?;
-        if encoding == Encoding::Identity {
-            return Some(bytes);
-        }
-        decode_all(encoding, &bytes, self.limit).ok().map(Bytes::from)
-    }
-
-    /// The hash of the canonical form; `None` where the body is no JSON or is gone.
-    pub(crate) fn hash(&self) -> Option<u64> {
-        *self.hash.get_or_init(|| json::canonical_hash(&self.plain()?, CHANGEABLE))
-    }
-
-    /// Whether the hash is already known, so that asking costs nothing.
-    fn known_hash(&self) -> Option<u64> {
-        self.hash.get().copied().flatten()
-    }
-
-    pub(crate) const fn credential(&self) -> u64 {
-        self.credential
-    }
-
-    /// Frees the bytes.
-    fn drop_bytes(&self) {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
-}
+use crate::kept::KeptBody;
+use crate::shared::Shared;
 
 /// An open call.
 pub(crate) struct OpenCall {
-    app: Arc<App>,
+    shared: Arc<Shared>,
     id: CallId,
     call: Call,
     client: Client,
@@ -86,16 +29,22 @@ pub(crate) struct OpenCall {
 }
 
 impl OpenCall {
-    pub(crate) fn new(app: Arc<App>, id: CallId, call: Call, client: Client, body: Arc<KeptBody>) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        id: CallId,
+        call: Call,
+        client: Client,
+        body: Arc<KeptBody>,
+    ) -> Self {
         let idle = match client.limit {
-            Some(limit) => app.config.timeouts.idle.max(limit),
-            None => app.config.timeouts.idle,
+            Some(limit) => shared.config.timeouts.idle.max(limit),
+            None => shared.config.timeouts.idle,
         };
-        Self { app, id, call, client, body, idle, cuttable: None, closed: false }
+        Self { shared, id, call, client, body, idle, cuttable: None, closed: false }
     }
 
-    pub(crate) fn app(&self) -> &Arc<App> {
-        &self.app
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     pub(crate) const fn call(&mut self) -> &mut Call {
@@ -116,7 +65,7 @@ impl OpenCall {
     }
 
     pub(crate) fn now(&self) -> Moment {
-        self.app.clock.now()
+        self.shared.clock.now()
     }
 
     pub(crate) fn may_be_cut(&mut self, turn: Option<Turn>) {
@@ -125,7 +74,7 @@ impl OpenCall {
 
     /// Shows an event of this call.
     pub(crate) fn emit(&self, event: &Event) {
-        self.app.observers.see(self.id, self.now(), event);
+        self.shared.observers.see(self.id, self.now(), event);
     }
 
     /// Shows what the core has seen since the last time.
@@ -143,7 +92,7 @@ impl OpenCall {
     }
 
     fn identity(&self) -> Option<Identity> {
-        Some(Identity::new(&self.client, self.body.credential, self.body.hash()?))
+        Some(Identity::new(&self.client, self.body.credential(), self.body.hash()?))
     }
 
     /// A fatal capacity event is withheld and the connection cut: the client resumes, but not at once.
@@ -153,7 +102,7 @@ impl OpenCall {
         }
         let now = self.now();
         let wait = self.call.wait_after_cut(fault, &mut RealDice::default());
-        let cuts = self.cuttable.as_ref().map_or(0, |turn| self.app.ledger().cut(turn, now + wait, now));
+        let cuts = self.cuttable.as_ref().map_or(0, |turn| self.shared.ledger().cut(turn, now + wait, now));
         self.emit(&Event::StreamCut { fault: fault.fault, cuts });
         self.close(Outcome::Cut);
     }
@@ -167,9 +116,9 @@ impl OpenCall {
         let now = self.now();
         match outcome {
             Outcome::Served => {
-                let mut ledger = self.app.ledger();
+                let mut ledger = self.shared.ledger();
                 if let Some(body) = self.body.known_hash() {
-                    ledger.forget(&Identity::new(&self.client, self.body.credential, body));
+                    ledger.forget(&Identity::new(&self.client, self.body.credential(), body));
                 }
                 if let Some(turn) = &self.client.turn {
                     ledger.completed(turn);
@@ -180,7 +129,7 @@ impl OpenCall {
             Outcome::Passed | Outcome::Refused | Outcome::GaveUp | Outcome::ClientLeft => {
                 if let Some(identity) = self.identity() {
                     let spent = self.call.bequest(outcome == Outcome::ClientLeft);
-                    self.app.ledger().remember(&identity, spent, now);
+                    self.shared.ledger().remember(&identity, spent, now);
                 }
             }
         }

@@ -1,16 +1,20 @@
 //! What goes to the client: an upstream's answer as it comes, or words of our own. A break is told as a break:
 //! the connection is aborted, never ended tidily.
 
+use std::future::Future as _;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
+use relay_core::answer::Own;
 use relay_core::event::Outcome;
 use relay_core::preamble::Verdict;
 
 use crate::answer::{Answer, Next};
 use crate::clock::IdleLimit;
+use crate::headers::{forwardable_answer, keep_case};
 use crate::open::OpenCall;
 use crate::upstream::AnswerBody;
 
@@ -30,7 +34,21 @@ pub enum Abort {
 
 /// The body of an answer to a client.
 #[derive(Debug)]
-pub struct ReplyBody(Kind);
+pub struct ReplyBody {
+    kind: Kind,
+    abort: Option<Parting>,
+}
+
+/// An abort that is due. What was forwarded just before lies in the server's buffer, and an abort would drop it
+/// there: the client must see every byte that came before the break.
+#[derive(Debug)]
+struct Parting {
+    why: Option<Abort>,
+    flushed: Pin<Box<tokio::time::Sleep>>,
+}
+
+/// How long the last bytes before an abort have to leave.
+const TO_FLUSH: std::time::Duration = std::time::Duration::from_millis(50);
 
 enum Kind {
     /// Our own words, or nothing.
@@ -68,15 +86,19 @@ struct Passing {
 }
 
 impl ReplyBody {
+    const fn of(kind: Kind) -> Self {
+        Self { kind, abort: None }
+    }
+
     /// Our own words.
     #[must_use]
     pub fn own(bytes: impl Into<Bytes>) -> Self {
-        Self(Kind::Own(Some(bytes.into())))
+        Self::of(Kind::Own(Some(bytes.into())))
     }
 
     /// An answer that no call stands behind, as it comes.
     pub(crate) fn plain(body: AnswerBody) -> Self {
-        Self(Kind::Plain(Box::new(body)))
+        Self::of(Kind::Plain(Box::new(body)))
     }
 
     /// The upstream's answer; `ending` where the listener has heard its end already.
@@ -85,10 +107,10 @@ impl ReplyBody {
         let announced = answer
             .head
             .headers
-            .get(http::header::CONTENT_LENGTH)
+            .get(header::CONTENT_LENGTH)
             .and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let progress = answer.progress();
-        Self(Kind::Passing(Box::new(Passing {
+        Self::of(Kind::Passing(Box::new(Passing {
             answer,
             call,
             idle,
@@ -101,7 +123,7 @@ impl ReplyBody {
 
     /// What was held of an answer, then an abort.
     pub(crate) fn cutting(answer: Answer) -> Self {
-        Self(Kind::Cutting(Box::new(answer)))
+        Self::of(Kind::Cutting(Box::new(answer)))
     }
 }
 
@@ -179,23 +201,41 @@ impl Drop for Passing {
     }
 }
 
+impl Kind {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Abort>>> {
+        match self {
+            Self::Own(bytes) => Poll::Ready(
+                bytes.take().filter(|bytes| !bytes.is_empty()).map(|bytes| Ok(Frame::data(bytes))),
+            ),
+            Self::Plain(body) => Pin::new(body).poll_frame(cx).map_err(|_told| Abort::Broken),
+            Self::Passing(passing) => passing.poll_frame(cx),
+            Self::Cutting(answer) => Poll::Ready(Some(answer.next_held().ok_or(Abort::Cut))),
+        }
+    }
+}
+
 impl Body for ReplyBody {
     type Data = Bytes;
     type Error = Abort;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Abort>>> {
-        match &mut self.get_mut().0 {
-            Kind::Own(bytes) => Poll::Ready(
-                bytes.take().filter(|bytes| !bytes.is_empty()).map(|bytes| Ok(Frame::data(bytes))),
-            ),
-            Kind::Plain(body) => Pin::new(body).poll_frame(cx).map_err(|_told| Abort::Broken),
-            Kind::Passing(passing) => passing.poll_frame(cx),
-            Kind::Cutting(answer) => Poll::Ready(Some(answer.next_held().ok_or(Abort::Cut))),
+        let this = self.get_mut();
+        if this.abort.is_none() {
+            let next = std::task::ready!(this.kind.poll_next(cx));
+            let Some(Err(why)) = next else { return Poll::Ready(next.and_then(Result::ok).map(Ok)) };
+            this.abort = Some(Parting { why: Some(why), flushed: Box::pin(tokio::time::sleep(TO_FLUSH)) });
+        }
+        match &mut this.abort {
+            Some(parting) => {
+                std::task::ready!(parting.flushed.as_mut().poll(cx));
+                Poll::Ready(parting.why.take().map(Err))
+            }
+            None => Poll::Ready(None),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.0 {
+        match &self.kind {
             Kind::Own(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
             Kind::Plain(body) => body.is_end_stream(),
             Kind::Passing(passing) => passing.left == Some(0) && passing.ending.is_none(),
@@ -204,11 +244,48 @@ impl Body for ReplyBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.kind {
             Kind::Own(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Kind::Plain(body) => body.size_hint(),
             Kind::Passing(passing) => passing.left.map_or_else(SizeHint::new, SizeHint::with_exact),
             Kind::Cutting(_) => SizeHint::new(),
         }
     }
+}
+
+/// An answer in our own words.
+pub(crate) fn in_our_words(own: Own) -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody::own(own.body));
+    *response.status_mut() = StatusCode::from_u16(own.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(own.content_type));
+    if own.refuse_retry {
+        response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+    }
+    response
+}
+
+/// Plain words of one of our own endpoints.
+pub(crate) fn text(status: StatusCode, words: &str) -> Response<ReplyBody> {
+    typed(status, "text/plain; charset=utf-8", words.as_bytes().to_vec())
+}
+
+/// A body of our own, which nobody may keep or guess the type of.
+pub(crate) fn typed(status: StatusCode, kind: &'static str, body: Vec<u8>) -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody::own(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// Hands on an answer that no call stands behind.
+pub(crate) fn pass_on(answer: Response<AnswerBody>) -> Response<ReplyBody> {
+    let (head, body) = answer.into_parts();
+    let mut response = Response::new(ReplyBody::plain(body));
+    *response.status_mut() = head.status;
+    *response.headers_mut() = forwardable_answer(&head.headers);
+    keep_case(&head.extensions, response.extensions_mut());
+    response
 }

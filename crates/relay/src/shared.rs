@@ -1,0 +1,150 @@
+//! What all calls share: settings, upstreams, the ledger, the room for bodies, the observers.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use http::HeaderMap;
+use relay_core::Moment;
+use relay_core::config::Config;
+use relay_core::event::CallId;
+use relay_core::ledger::Ledger;
+use tokio::sync::watch;
+
+use crate::body::{Room, SendBody};
+use crate::clock::Clock;
+use crate::cookies::{self, Cookies};
+use crate::credential::AccountKey;
+use crate::guard::Guard;
+use crate::kept::KeptBody;
+use crate::observe::status::Status;
+use crate::observe::{Observer, Observers};
+use crate::target::{Upstream, Upstreams as Targets};
+use crate::upstream::{PoolLimits, Upstreams};
+
+/// What it is made of.
+pub(crate) struct Common {
+    pub(crate) config: Config,
+    pub(crate) targets: Targets,
+    pub(crate) tls: Arc<rustls::ClientConfig>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) observers: Vec<Arc<dyn Observer>>,
+    /// The addresses we listen on.
+    pub(crate) listening: Vec<SocketAddr>,
+}
+
+/// What all calls share.
+pub(crate) struct Shared {
+    pub(crate) config: Arc<Config>,
+    pub(crate) targets: Targets,
+    pub(crate) guard: Guard,
+    pub(crate) upstreams: Upstreams<SendBody>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) observers: Observers,
+    pub(crate) status: Arc<Status>,
+    pub(crate) room: Arc<Room>,
+    pub(crate) started: Moment,
+    ledger: Mutex<Ledger>,
+    cookies: Mutex<Cookies>,
+    open_bodies: Mutex<Vec<Weak<KeptBody>>>,
+    next_call: AtomicU64,
+    drain: watch::Sender<bool>,
+    plan_warned: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(common: Common) -> Self {
+        let Common { config, targets, tls, clock, mut observers, listening } = common;
+        let status = Arc::new(Status::default());
+        observers.push(Arc::clone(&status) as Arc<dyn Observer>);
+        let limits = PoolLimits {
+            connect: config.timeouts.connect,
+            idle: config.timeouts.pool_idle,
+            ..PoolLimits::default()
+        };
+        let guard = Guard {
+            listening,
+            names: Vec::new(),
+            allowed_origins: config.allowed_origins.clone(),
+            token: config.token.as_ref().map(|token| token.expose().to_owned()),
+        };
+        Self {
+            targets,
+            guard,
+            upstreams: Upstreams::new(tls, Arc::clone(&clock), limits),
+            observers: Observers::new(observers),
+            status,
+            room: Room::new(usize::try_from(config.bodies.total).unwrap_or(usize::MAX)),
+            started: clock.now(),
+            config: Arc::new(config),
+            clock,
+            ledger: Mutex::default(),
+            cookies: Mutex::default(),
+            open_bodies: Mutex::default(),
+            next_call: AtomicU64::new(1),
+            drain: watch::Sender::new(false),
+            plan_warned: AtomicBool::new(false),
+        }
+    }
+
+    /// From now on no call waits any more.
+    pub(crate) fn start_draining(&self) {
+        self.drain.send_replace(true);
+    }
+
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn next_call(&self) -> CallId {
+        CallId(self.next_call.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Waits until the relay is being stopped.
+    pub(crate) async fn draining(&self) {
+        let mut drain = self.drain.subscribe();
+        // The sender lives as long as the app does.
+        let _gone = drain.wait_for(|draining| *draining).await;
+    }
+
+    pub(crate) fn add_cookies(&self, upstream: &Upstream, account: AccountKey, headers: &mut HeaderMap) {
+        if cookies::applies(upstream.is_https(), upstream.url.host()) {
+            self.cookies().add(account, headers, self.clock.wall());
+        }
+    }
+
+    pub(crate) fn take_cookies(&self, upstream: &Upstream, account: AccountKey, headers: &HeaderMap) {
+        if cookies::applies(upstream.is_https(), upstream.url.host()) {
+            self.cookies().take(account, headers, self.clock.wall());
+        }
+    }
+
+    fn cookies(&self) -> MutexGuard<'_, Cookies> {
+        self.cookies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers a kept body, so that a call can ask whether another with the same body is under way.
+    pub(crate) fn register(&self, body: &Arc<KeptBody>) {
+        let mut open = self.open_bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|body| body.strong_count() > 0);
+        open.push(Arc::downgrade(body));
+    }
+
+    /// Whether another call with the same body and credential is under way.
+    pub(crate) fn is_open_elsewhere(&self, body: &Arc<KeptBody>) -> bool {
+        let others: Vec<_> = {
+            let open = self.open_bodies.lock().unwrap_or_else(PoisonError::into_inner);
+            open.iter().filter_map(Weak::upgrade).collect()
+        };
+        others.iter().any(|other| {
+            !Arc::ptr_eq(other, body)
+                && other.credential() == body.credential()
+                && other.hash() == body.hash()
+        })
+    }
+
+    /// True for the first caller.
+    pub(crate) fn warn_of_plan_once(&self) -> bool {
+        !self.plan_warned.swap(true, Ordering::Relaxed)
+    }
+}
