@@ -1,2 +1,48 @@
-//! Chores of the repository.
-fn main() {}
+//! The chores of the repository, as one program that needs nothing but Cargo.
+//!
+//! ```text
+//! cargo xtask test                   install what the tests need, then run every check
+//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core unit release cases clients)
+//! cargo xtask setup                  only install
+//! ```
+//!
+//! `setup` brings the real clients into `target/test-env`, `checks` is the list of steps in their order,
+//! `command` starts programs. Nothing here is part of the relay.
+#![expect(clippy::print_stderr, reason = "a chore reports to the terminal it was started from")]
+
+mod checks;
+mod command;
+mod setup;
+
+use anyhow::{Context as _, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | setup";
+
+fn main() -> ExitCode {
+    match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[String]) -> Result<()> {
+    let root = repository()?;
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["setup"] => setup::install(&root).map(|_| ()),
+        ["test"] => checks::run(&root, &[]),
+        ["test", "--only", steps] => checks::run(&root, &steps.split(',').collect::<Vec<_>>()),
+        _ => bail!("{USAGE}\nsteps: {}", checks::names().join(" ")),
+    }
+}
+
+/// The root of the repository: the folder above the one this program was built from.
+fn repository() -> Result<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map(Path::to_path_buf).context("xtask lies in a folder of the repository")
+}

@@ -1,0 +1,292 @@
+//! One run of one client: a home of its own, a scripted upstream, the relay or not, and what came of it.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use relay_sim::{Script, Seen, Upstream};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, ChildStderr, Command};
+use tokio::time::{Instant, timeout};
+
+use crate::front::{Carried, Front};
+
+/// No scenario takes this long; one that does hangs.
+const LONGEST: Duration = Duration::from_secs(90);
+
+/// Delays short enough for a test; the counts are those of the profile it is based on.
+const SETTINGS: &str = r#"[relay]
+profile = "fast"
+
+[profile.fast]
+based_on = "interactive"
+base = "100ms"
+cap = "400ms"
+jitter = "50ms"
+overloaded_base = "100ms"
+overloaded_cap = "400ms"
+useless_floor = "80ms"
+"#;
+
+/// The physical sends that `SETTINGS` grant one call.
+pub(crate) const SENDS: usize = 8;
+
+/// What stands between the client and the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Via {
+    /// Nothing.
+    Direct,
+    /// `steady-relay serve` with short delays; the client is pointed at it.
+    Relay,
+    /// The same without any settings.
+    RelayAsShipped,
+    /// `steady-relay run -- client`; the client is told nothing by us.
+    Run,
+}
+
+/// A command line with what it adds to a bare environment.
+pub(crate) struct Line {
+    pub(crate) words: Vec<String>,
+    pub(crate) env: Vec<(&'static str, String)>,
+}
+
+/// A client that can be started.
+pub(crate) trait Client {
+    /// Writes what it expects to find at home: its login and settings.
+    fn furnish(&self, home: &Path) -> Result<()>;
+
+    /// How to start it in `home`, pointed at `base` unless somebody else does that.
+    fn line(&self, tools: &Tools, home: &Path, base: Option<&str>) -> Line;
+}
+
+/// The programs under test, as `cargo xtask test` hands them in.
+pub(crate) struct Tools {
+    pub(crate) installed: PathBuf,
+    relay: PathBuf,
+}
+
+impl Tools {
+    fn find() -> Result<Self> {
+        let hint = "run these tests with: cargo xtask test --only clients";
+        let named =
+            |name| std::env::var_os(name).map(PathBuf::from).with_context(|| format!("no {name}; {hint}"));
+        Ok(Self { installed: named("STEADY_CLIENTS")?, relay: named("STEADY_RELAY")? })
+    }
+
+    fn path(&self) -> String {
+        let own = self.installed.join("node/node_modules/.bin");
+        format!("{}:{}", own.display(), std::env::var("PATH").unwrap_or_default())
+    }
+}
+
+/// What came of a run.
+pub(crate) struct Ran {
+    /// The exit code; none if a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+    /// From the start of the client to its end.
+    pub(crate) took: Duration,
+    /// What the service saw.
+    pub(crate) seen: Vec<Seen>,
+    carried: Vec<Carried>,
+    relay_log: String,
+    folder: Folder,
+}
+
+impl Ran {
+    /// How many requests for an answer the client made. Under [`Via::Run`] nobody can see them.
+    pub(crate) fn requests(&self) -> usize {
+        let lines = self.carried.iter().flat_map(Carried::requests);
+        lines.filter(|line| line.starts_with("POST ")).count()
+    }
+
+    /// How many requests for an answer reached the service: what is paid for.
+    pub(crate) fn sends(&self) -> usize {
+        self.posts().count()
+    }
+
+    /// The requests for an answer as the service saw them.
+    pub(crate) fn posts(&self) -> impl Iterator<Item = &Seen> {
+        self.seen.iter().filter(|seen| seen.method == "POST")
+    }
+
+    /// The connections of the client whose first request is this.
+    pub(crate) fn connections(&self, start: &str) -> Vec<&Carried> {
+        let first = |carried: &&Carried| carried.from_client.starts_with(start.as_bytes());
+        self.carried.iter().filter(first).collect()
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.home()
+    }
+}
+
+impl fmt::Display for Ran {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "exit {:?} after {:?}", self.code, self.took)?;
+        writeln!(f, "--- stdout\n{}\n--- stderr\n{}\n--- relay\n{}", self.out, self.err, self.relay_log)?;
+        writeln!(f, "--- the service saw")?;
+        for seen in &self.seen {
+            writeln!(f, "{:>9.3?} {} {} ({} bytes)", seen.at, seen.method, seen.target, seen.body.len())?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs the client once.
+pub(crate) async fn run(client: &dyn Client, via: Via, script: Script) -> Result<Ran> {
+    let tools = Tools::find()?;
+    let folder = Folder::new()?;
+    client.furnish(&folder.home())?;
+    let upstream = Upstream::start(script).await?;
+    let relay = match via {
+        Via::Relay => Some(Relay::start(&tools, Some(&folder.settings()), &upstream).await?),
+        Via::RelayAsShipped => Some(Relay::start(&tools, None, &upstream).await?),
+        Via::Direct | Via::Run => None,
+    };
+    let front = Front::to(relay.as_ref().map_or(upstream.addr(), |relay| relay.addr)).await?;
+    let base = (via != Via::Run).then(|| front.url());
+    let mut line = client.line(&tools, &folder.home(), base.as_deref());
+    if via == Via::Run {
+        line.words.splice(0..0, wrapper(&tools, &folder, &upstream.url()));
+    }
+    let begun = Instant::now();
+    let ended = timeout(LONGEST, command(&line, &tools, &folder).output()).await;
+    let took = begun.elapsed();
+    let relay_log = relay.map_or_else(String::new, |relay| relay.log());
+    let done = ended.with_context(|| format!("{} hangs\n{relay_log}", line.words[0]))?;
+    let done = done.with_context(|| format!("cannot start {}", line.words[0]))?;
+    Ok(Ran {
+        code: done.status.code(),
+        out: String::from_utf8_lossy(&done.stdout).into_owned(),
+        err: String::from_utf8_lossy(&done.stderr).into_owned(),
+        took,
+        seen: upstream.requests(),
+        carried: front.carried(),
+        relay_log,
+        folder,
+    })
+}
+
+/// `steady-relay run --` in front of the client.
+fn wrapper(tools: &Tools, folder: &Folder, upstream: &str) -> Vec<String> {
+    let (relay, settings) = (tools.relay.display().to_string(), folder.settings().display().to_string());
+    [relay.as_str(), "run", "--config", &settings, "--upstream", upstream, "--"].map(str::to_owned).to_vec()
+}
+
+fn command(line: &Line, tools: &Tools, folder: &Folder) -> Command {
+    let mut command = Command::new(&line.words[0]);
+    command.args(&line.words[1..]).current_dir(folder.work()).kill_on_drop(true);
+    command.env_clear().env("PATH", tools.path()).env("HOME", folder.home());
+    command
+        .env("LANG", "C.UTF-8")
+        .env("TERM", "dumb")
+        .envs(line.env.iter().map(|(name, value)| (*name, value)));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// `steady-relay serve`, killed when dropped.
+struct Relay {
+    addr: std::net::SocketAddr,
+    lines: Arc<Mutex<String>>,
+    _process: Child,
+}
+
+impl Relay {
+    async fn start(tools: &Tools, settings: Option<&Path>, upstream: &Upstream) -> Result<Self> {
+        let mut command = Command::new(&tools.relay);
+        command.args(["serve", "--listen", "127.0.0.1", "--port", "0", "--upstream", &upstream.url()]);
+        if let Some(settings) = settings {
+            command.arg("--config").arg(settings);
+        }
+        command.env_clear().kill_on_drop(true);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process =
+            command.spawn().with_context(|| format!("cannot start {}", tools.relay.display()))?;
+        let stderr = process.stderr.take().context("its stderr is piped")?;
+        let lines = Arc::new(Mutex::new(String::new()));
+        let mut reader = BufReader::new(stderr);
+        let addr = timeout(Duration::from_secs(10), address(&mut reader, &lines, upstream)).await;
+        let addr = addr.context("the relay names no address")??;
+        tokio::spawn(keep(reader, Arc::clone(&lines)));
+        Ok(Self { addr, lines, _process: process })
+    }
+
+    fn log(&self) -> String {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Reads until a line names an address that is not the upstream's.
+async fn address(
+    reader: &mut BufReader<ChildStderr>,
+    lines: &Mutex<String>,
+    upstream: &Upstream,
+) -> Result<std::net::SocketAddr> {
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).await? == 0 {
+            bail!("the relay ended: {}", lines.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        lines.lock().unwrap_or_else(PoisonError::into_inner).push_str(&line);
+        let named = line.split("http://").skip(1).filter_map(|rest| {
+            let end =
+                rest.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':')).unwrap_or(rest.len());
+            rest[..end].trim_end_matches(['.', ':']).parse().ok()
+        });
+        if let Some(addr) = named.into_iter().find(|addr| *addr != upstream.addr()) {
+            return Ok(addr);
+        }
+    }
+}
+
+async fn keep(mut reader: BufReader<ChildStderr>, lines: Arc<Mutex<String>>) {
+    let mut line = String::new();
+    while reader.read_line(&mut line).await.is_ok_and(|count| count > 0) {
+        lines.lock().unwrap_or_else(PoisonError::into_inner).push_str(&line);
+        line.clear();
+    }
+}
+
+/// A folder that lasts as long as the run: the client's home and working folder, and the relay's settings.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Result<Self> {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("clients-{}-{number}", std::process::id());
+        let folder = Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));
+        for part in [folder.home(), folder.work()] {
+            fs::create_dir_all(&part).with_context(|| format!("cannot make {}", part.display()))?;
+        }
+        fs::write(folder.settings(), SETTINGS).context("cannot write the settings of the relay")?;
+        Ok(folder)
+    }
+
+    fn home(&self) -> PathBuf {
+        self.0.join("home")
+    }
+
+    fn work(&self) -> PathBuf {
+        self.0.join("home/work")
+    }
+
+    fn settings(&self) -> PathBuf {
+        self.0.join("relay.toml")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A background process of a client may still write there; what is left is in the target folder.
+        drop(fs::remove_dir_all(&self.0));
+    }
+}

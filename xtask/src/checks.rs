@@ -1,0 +1,224 @@
+//! The checks in their order: cheap before dear, the first failure ends the run.
+//!
+//! Two profiles are built and no more: `dev` for the lints and the tests, `release` for everything that starts
+//! the relay as a program.
+
+use crate::command::{cargo, output, succeed, words, works};
+use crate::setup;
+use anyhow::{Context as _, Result, bail, ensure};
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// One step: its name in `--only`, what it does for a human, and the doing.
+struct Check {
+    name: &'static str,
+    what: &'static str,
+    run: fn(&Path) -> Result<Done>,
+}
+
+/// How a step ended that did not fail.
+enum Done {
+    Passed,
+    /// It had nothing to run on; why.
+    Skipped(String),
+}
+
+const CHECKS: [Check; 9] = [
+    Check { name: "setup", what: "real clients in target/test-env", run: setup },
+    Check { name: "fmt", what: "formatting", run: fmt },
+    Check { name: "clippy", what: "lints", run: clippy },
+    Check { name: "doc", what: "documentation, private items too", run: doc },
+    Check { name: "core", what: "the deciding core depends on nothing that acts", run: core },
+    Check { name: "unit", what: "tests of the workspace", run: unit },
+    Check { name: "release", what: "the program as it is shipped", run: release },
+    Check { name: "cases", what: "wire cases on the release program", run: cases },
+    Check { name: "clients", what: "real clients on the release program", run: clients },
+];
+
+/// Steps that a later one cannot do without.
+const NEEDS: [(&str, &[&str]); 2] = [("cases", &["release"]), ("clients", &["setup", "release"])];
+
+/// Crates that act, tell the time, roll dice or write logs: none may reach the core.
+const NOT_IN_CORE: [&str; 4] = ["tokio", "hyper", "tracing", "rand"];
+
+/// How the runner of the wire cases starts the relay; `RELAY` and `REPOSITORY` are filled in here,
+/// `{config}` by the runner.
+const CASES: &str = "--config-template REPOSITORY/tests/cases/relay.toml.tmpl \
+                     --env-template REPOSITORY/tests/cases/env.tmpl --features tls,slow-attempt";
+const CASES_RELAY: &str = "'RELAY' serve --config {config}";
+
+/// The feature that builds the tests with real clients.
+const CLIENT_TESTS: &str = "--workspace --features steady-relay/client-tests";
+
+pub(crate) fn names() -> Vec<&'static str> {
+    CHECKS.iter().map(|check| check.name).collect()
+}
+
+/// Runs the steps named in `only`, or all of them if it is empty.
+#[expect(clippy::print_stderr, reason = "a chore reports to the terminal it was started from")]
+pub(crate) fn run(root: &Path, only: &[&str]) -> Result<()> {
+    if let Some(unknown) = only.iter().find(|name| !names().contains(name)) {
+        bail!("there is no step {unknown}\nsteps: {}", names().join(" "));
+    }
+    let wanted = |check: &&Check| {
+        let needed = NEEDS.iter().any(|(step, needs)| only.contains(step) && needs.contains(&check.name));
+        only.is_empty() || only.contains(&check.name) || needed
+    };
+    let mut report = Vec::new();
+    for check in CHECKS.iter().filter(wanted) {
+        eprintln!("\n== {}: {}", check.name, check.what);
+        let start = Instant::now();
+        let ended = (check.run)(root);
+        report.push(line(check.name, &ended, start.elapsed()));
+        if let Err(error) = ended {
+            eprintln!("\n{}", report.join("\n"));
+            return Err(error.context(format!("step {} failed", check.name)));
+        }
+    }
+    eprintln!("\n{}", report.join("\n"));
+    Ok(())
+}
+
+fn line(name: &str, ended: &Result<Done>, took: Duration) -> String {
+    let word = match ended {
+        Ok(Done::Passed) => "ok".to_owned(),
+        Ok(Done::Skipped(why)) => format!("skipped: {why}"),
+        Err(_) => "FAILED".to_owned(),
+    };
+    format!("{name:<8} {:>7.1} s  {word}", took.as_secs_f64())
+}
+
+fn setup(root: &Path) -> Result<Done> {
+    setup::install(root)?;
+    Ok(Done::Passed)
+}
+
+fn fmt(root: &Path) -> Result<Done> {
+    passed(&mut cargo(root, "fmt --all --check"))
+}
+
+fn clippy(root: &Path) -> Result<Done> {
+    passed(&mut cargo(root, &format!("clippy {CLIENT_TESTS} --all-targets -- -D warnings")))
+}
+
+fn doc(root: &Path) -> Result<Done> {
+    let mut command = cargo(root, "doc --workspace --no-deps --document-private-items");
+    passed(command.env("RUSTDOCFLAGS", "-Dwarnings"))
+}
+
+fn core(root: &Path) -> Result<Done> {
+    let tree = output(&mut cargo(root, "tree -p relay-core -e normal --prefix none --locked"))?;
+    let crates: Vec<&str> = tree.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let found: Vec<_> = NOT_IN_CORE.iter().filter(|name| crates.contains(name)).collect();
+    ensure!(found.is_empty(), "relay-core depends on {found:?}, which can act\n{tree}");
+    Ok(Done::Passed)
+}
+
+fn unit(root: &Path) -> Result<Done> {
+    passed(&mut cargo(root, "test --workspace"))
+}
+
+fn release(root: &Path) -> Result<Done> {
+    passed(&mut cargo(root, "build --release --locked"))
+}
+
+/// Plays the wire cases, if their folder lies beside the repository. Every case of level `must` or `should`
+/// has to pass; those that need a feature which is not built are skipped by the runner.
+fn cases(root: &Path) -> Result<Done> {
+    let runner = root.join("../shared/cases/run.py");
+    if !runner.exists() {
+        return Ok(Done::Skipped("no folder of wire cases beside the repository".to_owned()));
+    }
+    let filled = |text: &str| {
+        let relay = root.join("target/release/steady-relay");
+        text.replace("RELAY", &relay.to_string_lossy()).replace("REPOSITORY", &root.to_string_lossy())
+    };
+    let mut command = words(root, "python3");
+    command.arg(&runner).arg("--relay-cmd").arg(filled(CASES_RELAY)).args(CASES.split(' ').map(filled));
+    let mut run = command.stdout(Stdio::piped()).spawn().context("cannot start python3")?;
+    let lines = BufReader::new(run.stdout.take().context("the runner has a stdout")?).lines();
+    let failed = failed_cases(lines.map_while(Result::ok));
+    let status = run.wait().context("the runner of the wire cases")?;
+    ensure!(failed.is_empty(), "wire cases failed: {}", failed.join(", "));
+    ensure!(status.success(), "the runner of the wire cases ended with {status}");
+    Ok(Done::Passed)
+}
+
+/// Shows the runner's lines and picks the cases that failed and count: `FAIL id [kind/level]: reasons`.
+#[expect(clippy::print_stderr, reason = "a chore reports to the terminal it was started from")]
+fn failed_cases(lines: impl Iterator<Item = String>) -> Vec<String> {
+    let mut failed = Vec::new();
+    for line in lines {
+        eprintln!("{line}");
+        let counts = line.contains("/must]") || line.contains("/should]");
+        if let Some(rest) = line.strip_prefix("FAIL ").filter(|_| counts) {
+            failed.extend(rest.split_whitespace().next().map(str::to_owned));
+        }
+    }
+    failed
+}
+
+/// Runs the tests with real clients in a network that has only loopback: they can reach nothing else.
+fn clients(root: &Path) -> Result<Done> {
+    succeed(&mut cargo(root, &format!("test {CLIENT_TESTS} --test clients --no-run")))?;
+    let (enter, bare) = isolation(root)?;
+    let run = cargo(root, &format!("test {CLIENT_TESTS} --test clients --offline"));
+    let mut command = words(root, &enter);
+    command.args(["sh", "-c", "ip link set lo up && exec \"$@\"", "sh"]);
+    command.arg(run.get_program()).args(run.get_args());
+    for (name, _) in run.get_envs().chain(bare.get_envs()) {
+        command.env_remove(name);
+    }
+    command.env("RUST_LIB_BACKTRACE", "0").env("STEADY_CLIENTS", root.join("target/test-env"));
+    command.env("STEADY_RELAY", root.join("target/release/steady-relay"));
+    passed(&mut command)
+}
+
+/// The command that enters a network of its own, and one that carries the variables to be left behind:
+/// a proxy outside is no business of a client in there.
+fn isolation(root: &Path) -> Result<(String, Command)> {
+    let mut bare = Command::new("true");
+    for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
+        bare.env_remove(name).env_remove(name.to_uppercase());
+    }
+    for enter in ["unshare --net", "unshare --user --map-root-user --net"] {
+        if works(&mut words(root, &format!("{enter} ip link set lo up"))) {
+            return Ok((enter.to_owned(), bare));
+        }
+    }
+    bail!(
+        "cannot make a network without an outside\nhint: run as root, or allow unprivileged user namespaces"
+    )
+}
+
+fn passed(command: &mut Command) -> Result<Done> {
+    succeed(command)?;
+    Ok(Done::Passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_failures_that_count_are_named() {
+        let lines = [
+            "PASS a [recognise/must] (3 ms)",
+            "FAIL b [recognise/must]: sends 2, expected 1",
+            "FAIL c [http2/may]: no",
+            "FAIL d [body/should]: bytes differ",
+            "SKIP e: needs h2",
+        ];
+        assert_eq!(failed_cases(lines.map(str::to_owned).into_iter()), ["b", "d"]);
+    }
+
+    #[test]
+    fn every_step_that_is_needed_exists_and_comes_first() {
+        let place = |name: &str| CHECKS.iter().position(|check| check.name == name).unwrap();
+        for (step, needs) in NEEDS {
+            assert!(needs.iter().all(|need| place(need) < place(step)), "{step}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Installs what the tests need into `target/test-env`: Python SDKs, Codex CLI, Claude Code, each pinned.
+//!
+//! Idempotent: a folder is left alone if it works and the list of pins it was made from has not changed. Debian packages
+//! are asked for only if a program is missing, and named in the message where we are not root.
+
+use crate::command::{download, output, succeed, words, works};
+use anyhow::{Context as _, Result, bail, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// (program, how to see that it works, Debian package)
+const PROGRAMS: [(&str, &str, &str); 7] = [
+    ("python3", "python3 --version", "python3"),
+    ("python3 -m venv", "python3 -c 'import ensurepip,venv'", "python3-venv"),
+    ("node", "node --version", "nodejs"),
+    ("npm", "npm --version", "npm"),
+    ("openssl", "openssl version", "openssl"),
+    ("ip", "ip -Version", "iproute2"),
+    ("unshare", "unshare --version", "util-linux"),
+];
+
+/// Installs everything and returns the folder.
+pub(crate) fn install(root: &Path) -> Result<PathBuf> {
+    let folder = root.join("target/test-env");
+    let pins = root.join("tests/clients");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    debian_packages(root)?;
+    python_packages(&pins, &folder.join("python"))?;
+    node_packages(&pins, &folder.join("node"))?;
+    Ok(folder)
+}
+
+fn debian_packages(root: &Path) -> Result<()> {
+    let missing: Vec<_> = PROGRAMS.iter().filter(|(_, test, _)| !works(&mut shell(root, test))).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let programs = missing.iter().map(|(program, ..)| *program).collect::<Vec<_>>().join(", ");
+    let packages = missing.iter().map(|(.., package)| *package).collect::<Vec<_>>().join(" ");
+    let is_root = output(&mut words(root, "id -u")).is_ok_and(|id| id.trim() == "0");
+    if !is_root || !works(&mut words(root, "apt-get --version")) {
+        bail!("the tests need {programs}\nhint: install them, on Debian with: apt-get install {packages}");
+    }
+    download(|| words(root, "apt-get update -q"))?;
+    download(|| {
+        let mut command = words(root, &format!("apt-get install -q -y --no-install-recommends {packages}"));
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    })
+}
+
+/// A virtual environment with the pinned SDKs and all that they depend on.
+fn python_packages(pins: &Path, folder: &Path) -> Result<()> {
+    let list = pins.join("requirements.txt");
+    if is_made_from(folder, &list)? && works(Command::new(folder.join("bin/python")).arg("--version")) {
+        return Ok(());
+    }
+    start_afresh(folder)?;
+    succeed(words(folder, "python3 -m venv").arg(folder))?;
+    download(|| {
+        let mut command = Command::new(folder.join("bin/python"));
+        command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r"]);
+        command.arg(&list);
+        command
+    })?;
+    succeed(Command::new(folder.join("bin/python")).args(["-c", "import openai, anthropic"]))?;
+    mark_made_from(folder, &list)
+}
+
+/// Codex CLI and Claude Code, as the lock file names them; both are native programs inside npm packages.
+fn node_packages(pins: &Path, folder: &Path) -> Result<()> {
+    let lock = pins.join("package-lock.json");
+    if is_made_from(folder, &lock)? && works(&mut at_home_here(folder, "codex")) {
+        return Ok(());
+    }
+    start_afresh(folder)?;
+    for name in ["package.json", "package-lock.json"] {
+        fs::copy(pins.join(name), folder.join(name)).with_context(|| format!("cannot copy {name}"))?;
+    }
+    download(|| words(folder, "npm ci --no-audit --no-fund --no-progress --loglevel=error"))?;
+    claude_program(folder)?;
+    for program in ["codex", "claude"] {
+        let version = output(&mut at_home_here(folder, program))?;
+        ensure!(!version.trim().is_empty(), "{program} --version says nothing");
+    }
+    mark_made_from(folder, &lock)
+}
+
+/// Claude Code puts its program in place in an install script, which npm may have been told not to run.
+fn claude_program(folder: &Path) -> Result<()> {
+    if works(&mut at_home_here(folder, "claude")) {
+        return Ok(());
+    }
+    succeed(&mut words(&folder.join("node_modules/@anthropic-ai/claude-code"), "node install.cjs"))
+}
+
+/// `PROGRAM --version` with a home of its own, since these clients write to the user's at any start.
+fn at_home_here(folder: &Path, program: &str) -> Command {
+    let mut command = Command::new(folder.join("node_modules/.bin").join(program));
+    command.arg("--version").current_dir(folder).env("HOME", folder.join("home"));
+    command.env("CODEX_HOME", folder.join("home")).env("CLAUDE_CONFIG_DIR", folder.join("home"));
+    command
+}
+
+fn shell(folder: &Path, line: &str) -> Command {
+    let mut command = words(folder, "sh -c");
+    command.arg(line);
+    command
+}
+
+/// The mark is a copy of the list, written when all of it was installed and seen to start.
+fn is_made_from(folder: &Path, list: &Path) -> Result<bool> {
+    let wanted = fs::read(list).with_context(|| format!("cannot read {}", list.display()))?;
+    Ok(fs::read(folder.join("made-from")).is_ok_and(|made| made == wanted))
+}
+
+fn mark_made_from(folder: &Path, list: &Path) -> Result<()> {
+    fs::copy(list, folder.join("made-from")).with_context(|| format!("cannot mark {}", folder.display()))?;
+    Ok(())
+}
+
+fn start_afresh(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    fs::create_dir_all(folder.join("home")).with_context(|| format!("cannot make {}", folder.display()))
+}
