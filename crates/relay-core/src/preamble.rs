@@ -142,6 +142,8 @@ impl Preamble {
     /// A failed answer goes back to the client after all: its bytes pass from here on.
     pub fn release(&mut self) {
         self.passing = true;
+        // The failure is what the client gets: nothing of it is withheld.
+        self.asked.withhold = &[];
         if !matches!(self.shape, Shape::Events(_)) {
             self.shape = Shape::Opaque;
         }
