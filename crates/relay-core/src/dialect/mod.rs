@@ -144,6 +144,7 @@ pub fn judge(dialect: &dyn Dialect, reply: &Reply<'_>) -> Failure {
         code: fields.and_then(|fields| fields.code.as_deref().or(fields.kind.as_deref())).map(label),
         message: fields.and_then(|fields| fields.message.as_deref()).map(Into::into),
         certificate: false,
+        earlier: None,
     }
 }
 
