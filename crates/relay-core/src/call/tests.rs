@@ -107,7 +107,7 @@ impl Play {
     fn ending(&mut self) -> Ending {
         match self.go() {
             Step::End(ending) => ending,
-            other => panic!("{other:?} after {:?}", self.seen),
+            other @ (Step::Send { .. } | Step::Wait(_)) => panic!("{other:?} after {:?}", self.seen),
         }
     }
 
