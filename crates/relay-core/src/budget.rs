@@ -14,7 +14,7 @@ pub struct Spent {
     pub ambiguous: u32,
     /// Steps taken on the curves.
     pub steps: Steps,
-    /// The call gave up: whoever sends it again gets one send.
+    /// It, or one before it, gave up: whoever sends it again gets one send each time.
     pub gave_up: bool,
 }
 
@@ -27,6 +27,8 @@ pub struct Budget {
     spent: Spent,
     own_sends: u32,
     own_grants: u32,
+    /// The next send is one of a grant.
+    granted: bool,
 }
 
 impl Budget {
@@ -34,8 +36,8 @@ impl Budget {
     /// serves a client's own re-sends, exactly one send is.
     #[must_use]
     pub fn new(profile: &Profile, before: Spent) -> Self {
-        let spent_all = before.gave_up || profile.sends.is_some_and(|most| before.sends >= most);
-        let limit = if before.sends > 0 && spent_all {
+        let spent_all = before.sends > 0 && profile.sends.is_some_and(|most| before.sends >= most);
+        let limit = if before.gave_up || spent_all {
             let one_more = u32::from(profile.serves_resends && profile.sends != Some(0));
             Some(before.sends.saturating_add(one_more))
         } else {
@@ -45,9 +47,10 @@ impl Budget {
             limit,
             failed_limit: profile.failed_sends,
             ambiguous_limit: profile.ambiguous_resends,
-            spent: Spent { gave_up: false, ..before },
+            spent: before,
             own_sends: 0,
             own_grants: 0,
+            granted: false,
         }
     }
 
@@ -59,6 +62,7 @@ impl Budget {
         }
         self.spent.sends = self.spent.sends.saturating_add(1);
         self.own_sends = self.own_sends.saturating_add(1);
+        self.own_grants += u32::from(std::mem::take(&mut self.granted));
         true
     }
 
@@ -82,7 +86,7 @@ impl Budget {
             return false;
         }
         self.spent.ambiguous += 1;
-        self.own_grants += 1;
+        self.granted = true;
         true
     }
 
@@ -103,7 +107,7 @@ impl Budget {
         self.spent
     }
 
-    /// The resends of what may have run of this call alone.
+    /// The resends of what may have run that this call alone has made.
     #[must_use]
     pub const fn own_grants(&self) -> u32 {
         self.own_grants

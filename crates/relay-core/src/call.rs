@@ -14,11 +14,12 @@ use crate::budget::{Budget, Spent};
 use crate::decide::{Right, right};
 use crate::dice::Dice;
 use crate::event::{Closing, Event, Outcome};
-use crate::evidence::{Evidence, Nature};
-use crate::failure::Failure;
+use crate::evidence::{Evidence, Nature, Operation};
+use crate::failure::{Failure, Told};
 use crate::fault::Fault;
 use crate::moment::Moment;
 use crate::profile::{ClientLimit, Profile};
+use crate::retry_after::Advice;
 use crate::wait;
 
 /// What a call is told at its start.
@@ -125,10 +126,15 @@ pub struct Call {
     opened: Moment,
     patience: Duration,
     deadline: Option<Moment>,
+    /// The waits in full, the present one included.
     waited: Duration,
+    /// When the last wait is, or was, over.
+    wait_ends: Moment,
     fresh: bool,
     capacity_faults: u32,
     last: Option<Box<Failure>>,
+    /// The last failure that an answer told.
+    answered: Option<Box<Failure>>,
     events: Vec<Event>,
 }
 
@@ -142,39 +148,43 @@ impl Call {
             (ClientLimit::Shortens, Some(limit)) => (profile.patience, Some(now + limit)),
             (ClientLimit::Ignored, Some(_)) | (_, None) => (profile.patience, None),
         };
-        let mut waited = Duration::ZERO;
-        let state = match not_before {
-            Some(until) if until > now => {
-                waited = until.since(now);
-                State::Waiting(until)
-            }
-            Some(_) | None => State::Ready,
-        };
-        Self {
+        let mut call = Self {
             budget: Budget::new(&profile, before),
             profile,
             nature,
-            state,
+            state: State::Ready,
             opened: now,
             patience,
             deadline,
-            waited,
+            waited: Duration::ZERO,
+            wait_ends: now,
             fresh: false,
             capacity_faults: 0,
             last: None,
+            answered: None,
             events: Vec::new(),
+        };
+        if let Some(until) = not_before.filter(|until| *until > now) {
+            if call.bears(until.since(now), now) {
+                call.wait(until.since(now), now);
+            } else {
+                call.state = State::Done(Ending::GaveUp(Stop::FloorTooFar, None));
+            }
         }
+        call
     }
 
     /// What to do next.
+    ///
+    /// # Panics
+    /// Where a send is under way: whoever has lost track of it must not send twice.
     pub fn next(&mut self, now: Moment) -> Step {
         match &self.state {
             State::Waiting(until) if now < *until => return Step::Wait(*until),
             State::Done(ending) => return Step::End(ending.clone()),
-            // A caller that asks again while a send is under way has lost track of it.
-            State::Flying => debug_assert!(false, "a send is under way: tell how it ended first"),
-            State::Ready | State::Waiting(_) => {}
+            State::Ready | State::Waiting(_) | State::Flying => {}
         }
+        assert!(self.state != State::Flying, "a send is under way: tell how it ended first");
         if !self.budget.take_send() {
             return self.end(Ending::GaveUp(Stop::SendsSpent, self.last.clone()));
         }
@@ -191,12 +201,18 @@ impl Call {
 
     /// The answer belongs to the client from here on.
     pub fn committed(&mut self) {
+        if self.state != State::Flying {
+            return;
+        }
         self.events.push(Event::Committed { send: self.budget.own_sends() });
         self.state = State::Done(Ending::Committed);
     }
 
-    /// The send failed.
-    pub fn failed(&mut self, failure: Failure, now: Moment, dice: &mut dyn Dice) {
+    /// The send failed. Where none is under way nothing happens: what was committed stays so.
+    pub fn failed(&mut self, mut failure: Failure, now: Moment, dice: &mut dyn Dice) {
+        if self.state != State::Flying {
+            return;
+        }
         self.events.push(Event::FaultSeen {
             send: self.budget.own_sends(),
             fault: failure.fault,
@@ -205,6 +221,11 @@ impl Call {
             code: failure.code.clone(),
         });
         self.capacity_faults += u32::from(failure.fault.is_capacity());
+        if failure.told == Told::ByTransport {
+            failure.earlier.clone_from(&self.answered);
+        } else {
+            self.answered = Some(Box::new(failure.clone()));
+        }
         let failure = Box::new(failure);
         self.last = Some(failure.clone());
         if let Err(ending) = self.go_on(failure, now, dice) {
@@ -214,12 +235,13 @@ impl Call {
 
     fn go_on(&mut self, failure: Box<Failure>, now: Moment, dice: &mut dyn Dice) -> Result<(), Ending> {
         let Some(evidence) = failure.evidence else { return Err(Ending::Passed(failure)) };
+        let harmless = self.nature.operation == Operation::Pure;
+        if evidence == Evidence::MaybeRan && !self.budget.grants_any() && !harmless {
+            return Err(Ending::Refused(Why::MayHaveRun, failure));
+        }
         match right(evidence, &self.nature, &failure) {
             Right::Free => {}
             Right::Failed if self.budget.take_failure() => {}
-            Right::Grant if !self.budget.grants_any() => {
-                return Err(Ending::Refused(Why::MayHaveRun, failure));
-            }
             Right::Grant if self.budget.take_grant() => {}
             Right::Failed | Right::Grant => return Err(Ending::Returned(failure)),
             Right::Never if evidence == Evidence::NoAnswer => {
@@ -233,19 +255,28 @@ impl Call {
         }
         let wait = wait::after(&failure, self.budget.steps(), &self.profile, dice);
         if !self.bears(wait, now) {
-            let floor = wait::floor(failure.advice, &self.profile);
-            let stop = if self.bears(floor, now) { Stop::PatienceSpent } else { Stop::FloorTooFar };
+            let stop = match failure.advice {
+                Advice::Wait(told) if self.bears(Duration::ZERO, now) && !self.bears(told, now) => {
+                    Stop::FloorTooFar
+                }
+                Advice::Wait(_) | Advice::Useless | Advice::Silent => Stop::PatienceSpent,
+            };
             return Err(Ending::GaveUp(stop, Some(failure)));
         }
-        self.waited += wait;
-        self.fresh = failure.told == crate::failure::Told::ByTransport;
+        self.fresh = failure.told == Told::ByTransport;
         let send = self.budget.own_sends() + 1;
         if evidence == Evidence::MaybeRan {
             self.events.push(Event::GrantTaken { send });
         }
         self.events.push(Event::WaitStarted { send, wait, fault: failure.fault, status: failure.status });
-        self.state = State::Waiting(now + wait);
+        self.wait(wait, now);
         Ok(())
+    }
+
+    fn wait(&mut self, wait: Duration, now: Moment) {
+        self.waited = self.waited.saturating_add(wait);
+        self.wait_ends = now + wait;
+        self.state = State::Waiting(self.wait_ends);
     }
 
     fn bears(&self, wait: Duration, now: Moment) -> bool {
@@ -337,7 +368,8 @@ impl Call {
         Closing {
             outcome,
             sends: self.budget.own_sends(),
-            waited: self.waited,
+            // A wait that was broken off is told as far as it went.
+            waited: self.waited.saturating_sub(self.wait_ends.since(now)),
             last_fault,
             capacity_faults: self.capacity_faults,
             maybe_billed_twice: self.budget.own_grants(),

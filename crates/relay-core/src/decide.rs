@@ -46,3 +46,31 @@ pub fn right(evidence: Evidence, nature: &Nature, failure: &Failure) -> Right {
 fn refuses_this_request(failure: &Failure) -> bool {
     failure.status == Some(429) || (failure.by_code && failure.fault.is_capacity())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::Told;
+    use crate::fault::Fault;
+
+    // The table itself is compared with docs/faults.md, cell by cell, by tests/faults_page.rs.
+
+    #[test]
+    fn other_requests_are_sent_again_only_where_the_refusal_names_its_reason() {
+        let other = Nature { operation: Operation::Other, self_contained: true, kept: true };
+        let says = |status, fault, by_code| {
+            let told = Failure { status: Some(status), told: Told::ByStatus, by_code, ..refused(fault) };
+            right(Evidence::Refused, &other, &told)
+        };
+        assert_eq!(says(503, Fault::AtCapacity, false), Right::Never, "an edge may have made up the status");
+        assert_eq!(says(529, Fault::Overloaded, false), Right::Never);
+        assert_eq!(says(503, Fault::AtCapacity, true), Right::Free);
+        assert_eq!(says(200, Fault::Overloaded, true), Right::Free);
+        assert_eq!(says(429, Fault::Throttled, false), Right::Free);
+        assert_eq!(says(503, Fault::ServerFailed, true), Right::Never, "a code, but none of capacity");
+    }
+
+    fn refused(fault: Fault) -> Failure {
+        Failure::of_transport(fault, Evidence::Refused)
+    }
+}

@@ -38,6 +38,8 @@ pub struct Failure {
     pub message: Option<Box<str>>,
     /// The certificate was not accepted: never sent, and never worth another try.
     pub certificate: bool,
+    /// Where nothing was answered: the last thing that an earlier send of the same call was answered.
+    pub earlier: Option<Box<Self>>,
 }
 
 impl Failure {
@@ -54,6 +56,7 @@ impl Failure {
             code: None,
             message: None,
             certificate: false,
+            earlier: None,
         }
     }
 

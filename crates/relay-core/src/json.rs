@@ -15,11 +15,47 @@ pub use error::{ErrorFields, error_fields, is_top_level_error, refusal_fields};
 pub use hash::canonical_hash;
 pub use peek::{Peek, peek};
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+
+/// The `type` of the object that `data` is, or that it is the beginning of: an event may be longer than what is
+/// kept of it, and its type stands at its head.
+#[must_use]
+pub fn type_of(data: &[u8]) -> Option<Cow<'_, str>> {
+    let mut found = None;
+    let mut deserializer = serde_json::Deserializer::from_slice(data);
+    match deserializer.deserialize_map(TypeOf(&mut found)) {
+        // What comes after the type may be missing.
+        Ok(()) | Err(_) => found,
+    }
+}
+
+/// Reads up to the member `type`.
+struct TypeOf<'f, 'de>(&'f mut Option<Cow<'de, str>>);
+
+impl<'de> Visitor<'de> for TypeOf<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key_seed(NameIn(&["type"]))? {
+            if name.is_some() {
+                let Ok(value) = serde_json::from_str(map.next_value::<&RawValue>()?.get()) else { break };
+                *self.0 = Some(value);
+                break;
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
+    }
+}
 
 /// The members of an object that were looked for. One that is `null` is absent.
 #[derive(Default)]

@@ -3,6 +3,7 @@
 use super::{Dialect, Heard, Rule, Statuses};
 use crate::evidence::Says;
 use crate::fault::Fault;
+use crate::json;
 use crate::sse;
 
 /// The dialect.
@@ -11,23 +12,17 @@ pub(super) struct Anthropic;
 
 const CLAUDE_CODE: &str = "Claude Code 2.1.332, source";
 const API: &str = "Anthropic API, errors";
+/// Why a subscription may not go on at a price.
+const DISABLED: &str = "anthropic-ratelimit-unified-overage-disabled-reason";
 
 const RULES: &[Rule] = &[
     // The service could not look the plan up: a short wait, not the end of the plan.
-    Rule::header(
-        "anthropic-ratelimit-unified-overage-disabled-reason",
-        "fetch_error",
-        Fault::Throttled,
-        Says::Refused,
-        CLAUDE_CODE,
-    ),
-    Rule::header(
-        "anthropic-ratelimit-unified-overage-disabled-reason",
-        "unknown",
-        Fault::Throttled,
-        Says::Refused,
-        CLAUDE_CODE,
-    ),
+    Rule::header(DISABLED, "fetch_error", Fault::Throttled, Says::Refused, CLAUDE_CODE),
+    Rule::header(DISABLED, "unknown", Fault::Throttled, Says::Refused, CLAUDE_CODE),
+    // A cap that the organisation has set is reached: until the month ends.
+    Rule::header(DISABLED, "contract_spend_limit_reached", Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
+    Rule::header(DISABLED, "service_spend_limit_reached", Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
+    Rule::header(DISABLED, "org_spend_cap_reached", Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
     // A subscription's window is used up: hours to days.
     Rule::header(
         "anthropic-ratelimit-unified-status",
@@ -41,6 +36,9 @@ const RULES: &[Rule] = &[
     Rule::code("service_spend_limit_reached", Statuses::Any, Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
     Rule::code("org_spend_cap_reached", Statuses::Any, Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
     Rule::code("credits_required", Statuses::Any, Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
+    Rule::invalid("credit balance is too low", Fault::QuotaSpent, API),
+    Rule::invalid("prompt is too long", Fault::TooLong, CLAUDE_CODE),
+    Rule::invalid("exceed context limit", Fault::TooLong, CLAUDE_CODE),
     Rule::code("timeout_error", Statuses::Any, Fault::ServerFailed, Says::MaybeRan, API),
 ];
 
@@ -62,6 +60,8 @@ impl Dialect for Anthropic {
             Some("message_start" | "ping") => Heard::Lifecycle,
             Some("error") => Heard::Fault,
             Some("message_stop") => Heard::End,
+            // A gateway may speak of its own failures without a type.
+            None if json::is_top_level_error(event.data) => Heard::Fault,
             Some(_) | None => Heard::Output,
         }
     }

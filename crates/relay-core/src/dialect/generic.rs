@@ -3,8 +3,6 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
-
 use super::{Dialect, Heard, Rule};
 use crate::fault::Fault;
 use crate::json;
@@ -26,7 +24,7 @@ impl Dialect for Generic {
     fn hear(&self, event: &sse::Event<'_>) -> Heard {
         if event.data.trim_ascii().is_empty() {
             Heard::Lifecycle
-        } else if event.data == b"[DONE]" {
+        } else if event.data.trim_ascii() == b"[DONE]" {
             Heard::End
         } else if event.name == b"error" || json::is_top_level_error(event.data) {
             Heard::Fault
@@ -44,15 +42,10 @@ impl Dialect for Generic {
     }
 }
 
-/// An event's kind: its `event:` name, or the `type` inside its JSON where it has no name.
+/// An event's kind: its `event:` name, or the `type` inside its JSON where it has none but the default one.
 pub(super) fn kind<'a>(event: &sse::Event<'a>) -> Option<Cow<'a, str>> {
-    #[derive(Deserialize)]
-    struct Typed<'a> {
-        #[serde(borrow, rename = "type")]
-        kind: Option<Cow<'a, str>>,
-    }
-    if event.name.is_empty() {
-        serde_json::from_slice::<Typed<'a>>(event.data).ok()?.kind
+    if event.name.is_empty() || event.name == b"message" {
+        json::type_of(event.data)
     } else {
         std::str::from_utf8(event.name).ok().map(Cow::Borrowed)
     }

@@ -16,6 +16,7 @@ use crate::evidence::{Operation, Says};
 use crate::failure::{Failure, Told, label};
 use crate::fault::Fault;
 use crate::json::ErrorFields;
+use crate::redact::redact;
 use crate::retry_after::{Advice, advice};
 use crate::sse;
 
@@ -75,7 +76,7 @@ pub fn route(method: &Method, path: &str) -> Route {
         (&openai_responses::OpenAiResponses, Operation::Other)
     } else if ends("/chat/completions") || ends("/completions") {
         (&openai_chat::OpenAiChat, Operation::Generation)
-    } else if ends("/messages") {
+    } else if ends("/messages") && !path.contains("/threads/") {
         (&anthropic::Anthropic, Operation::Generation)
     } else if ends("/messages/count_tokens") {
         (&anthropic::Anthropic, Operation::Pure)
@@ -141,9 +142,12 @@ pub fn judge(dialect: &dyn Dialect, reply: &Reply<'_>) -> Failure {
         told: reply.told,
         status: Some(reply.status),
         by_code,
-        code: fields.and_then(|fields| fields.code.as_deref().or(fields.kind.as_deref())).map(label),
+        code: fields
+            .and_then(|fields| fields.code.as_deref().or(fields.kind.as_deref()))
+            .map(|code| label(&redact(code))),
         message: fields.and_then(|fields| fields.message.as_deref()).map(Into::into),
         certificate: false,
+        earlier: None,
     }
 }
 
@@ -152,13 +156,13 @@ fn classify(dialect: &dyn Dialect, reply: &Reply<'_>, inside: bool) -> (Fault, S
         return (Fault::Challenge, Says::Final, false);
     }
     let signs = rule::Signs {
-        status: (!inside).then_some(reply.status),
+        status: if inside { reply.fields.and_then(|fields| fields.http) } else { Some(reply.status) },
         headers: reply.headers,
         fields: reply.fields,
     };
     if let Some(row) = rule::first(&[dialect.rules(), shared::RULES], &signs) {
         let by_code = match row.sign {
-            Sign::Code(_) | Sign::Header(..) => true,
+            Sign::Code(_) | Sign::CodeAnd(..) | Sign::Header(..) => true,
             Sign::Phrase(_) => false,
         };
         return (row.fault, row.says, by_code);

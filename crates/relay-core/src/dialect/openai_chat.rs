@@ -2,9 +2,11 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::{Dialect, Heard, Rule};
 use crate::fault::Fault;
+use crate::json;
 use crate::sse;
 
 /// The dialect.
@@ -12,9 +14,9 @@ use crate::sse;
 pub(super) struct OpenAiChat;
 
 #[derive(Deserialize)]
-struct Chunk<'a> {
-    #[serde(borrow, default)]
-    error: Option<&'a serde_json::value::RawValue>,
+struct Chunk {
+    #[serde(default)]
+    error: Option<IgnoredAny>,
     #[serde(default)]
     choices: Option<Vec<Choice>>,
 }
@@ -44,11 +46,18 @@ struct Delta {
 
 /// Keys that are not known; any but those that never carry output counts as output.
 #[derive(Deserialize)]
-struct Rest(std::collections::BTreeMap<String, serde_json::Value>);
+struct Rest(std::collections::BTreeMap<String, Value>);
 
 impl Rest {
     fn is_silent(&self) -> bool {
-        self.0.iter().all(|(key, value)| value.is_null() || key == "index" || key == "logprobs")
+        let is_empty = |value: &Value| match value {
+            Value::Null => true,
+            Value::String(text) => text.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            Value::Object(members) => members.is_empty(),
+            Value::Bool(_) | Value::Number(_) => false,
+        };
+        self.0.iter().all(|(key, value)| is_empty(value) || key == "index" || key == "logprobs")
     }
 }
 
@@ -85,10 +94,11 @@ impl Dialect for OpenAiChat {
         if event.name == b"error" {
             return Heard::Fault;
         }
-        let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) else { return Heard::Output };
-        let failed =
-            chunk.error.is_some_and(|error| !matches!(error.get(), "null" | "false" | "{}" | "\"\""));
-        let choices = chunk.choices.unwrap_or_default();
+        let Ok(chunk) = serde_json::from_slice::<Chunk>(data) else { return Heard::Output };
+        let Some(choices) = chunk.choices else {
+            return if json::is_top_level_error(data) { Heard::Fault } else { Heard::Output };
+        };
+        let failed = chunk.error.is_some() && json::error_fields(data).is_some();
         if failed && choices.iter().all(Choice::is_silent) {
             Heard::Fault
         } else if choices.iter().any(|choice| choice.finish_reason.is_some()) {

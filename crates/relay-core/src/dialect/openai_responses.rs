@@ -2,6 +2,7 @@
 
 use super::{Dialect, Heard, Rule};
 use crate::fault::Fault;
+use crate::json;
 use crate::sse;
 
 /// The dialect.
@@ -28,17 +29,18 @@ impl Dialect for OpenAiResponses {
     }
 
     fn hear(&self, event: &sse::Event<'_>) -> Heard {
-        if event.data.trim_ascii().is_empty() {
-            return Heard::Lifecycle;
-        }
-        if event.data == b"[DONE]" {
-            return Heard::End;
+        match event.data.trim_ascii() {
+            b"" => return Heard::Lifecycle,
+            b"[DONE]" => return Heard::End,
+            _ => {}
         }
         let kind = super::generic::kind(event);
         match kind.as_deref() {
             Some("response.completed" | "response.incomplete") => Heard::End,
             Some("response.failed" | "error") => Heard::Fault,
             Some(kind) if LIFECYCLE.contains(&kind) => Heard::Lifecycle,
+            // A server that is not OpenAI's may speak of its failures without a type (vLLM).
+            None if json::is_top_level_error(event.data) => Heard::Fault,
             Some(_) | None => Heard::Output,
         }
     }

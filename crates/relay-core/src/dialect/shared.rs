@@ -10,7 +10,7 @@ use Fault::{
     TooLong,
 };
 use Says::{Failed, Final, Refused};
-use Statuses::{Any, AnyBut401, MayHeal, RequestsFault};
+use Statuses::{Any, Inside, MayHeal, RequestsFault, Unsettled};
 
 const OPENAI: &str = "OpenAI API, error codes";
 const CODEX: &str = "Codex CLI 0.171.0, measured";
@@ -19,27 +19,29 @@ const GATEWAYS: &str = "documentation of OpenRouter, Groq, Moonshot, Volcengine"
 /// Codes and words that mean the same in every dialect.
 pub(crate) const RULES: &[Rule] = &[
     // Short of capacity: refused before it ran.
-    Rule::code("server_is_overloaded", AnyBut401, AtCapacity, Refused, CODEX),
-    Rule::code("policy_capacity_unavailable", AnyBut401, AtCapacity, Refused, CODEX),
-    Rule::code("flex_unavailable", AnyBut401, AtCapacity, Refused, CODEX),
-    Rule::code("model_at_capacity", AnyBut401, AtCapacity, Refused, CODEX),
+    Rule::code("server_is_overloaded", Unsettled, AtCapacity, Refused, CODEX),
+    Rule::code("policy_capacity_unavailable", Unsettled, AtCapacity, Refused, CODEX),
+    Rule::code("flex_unavailable", Unsettled, AtCapacity, Refused, CODEX),
+    Rule::code("model_at_capacity", Unsettled, AtCapacity, Refused, CODEX),
     Rule::code("resource_unavailable", MayHeal, AtCapacity, Refused, OPENAI),
-    Rule::code("capacity_exceeded", AnyBut401, AtCapacity, Refused, GATEWAYS),
-    Rule::code("service_unavailable_error", AnyBut401, AtCapacity, Refused, OPENAI),
+    Rule::code("capacity_exceeded", Unsettled, AtCapacity, Refused, GATEWAYS),
+    Rule::code("service_unavailable_error", Unsettled, AtCapacity, Refused, OPENAI),
     Rule::code("service_unavailable", MayHeal, AtCapacity, Refused, CODEX),
-    Rule::code("server_overloaded", AnyBut401, Overloaded, Refused, CODEX),
-    Rule::code("overloaded_error", AnyBut401, Overloaded, Refused, "Anthropic API, errors"),
-    Rule::code("overloaded", AnyBut401, Overloaded, Refused, GATEWAYS),
-    Rule::code("engine_overloaded", AnyBut401, Overloaded, Refused, CODEX),
-    Rule::code("engine_overloaded_error", AnyBut401, Overloaded, Refused, GATEWAYS),
-    Rule::code("provider_overloaded", AnyBut401, Overloaded, Refused, GATEWAYS),
-    Rule::code("ServerOverloaded", AnyBut401, Overloaded, Refused, GATEWAYS),
+    Rule::code("server_overloaded", Unsettled, Overloaded, Refused, CODEX),
+    Rule::code("overloaded_error", Unsettled, Overloaded, Refused, "Anthropic API, errors"),
+    Rule::code("overloaded", Unsettled, Overloaded, Refused, GATEWAYS),
+    Rule::code("engine_overloaded", Unsettled, Overloaded, Refused, CODEX),
+    Rule::code("engine_overloaded_error", Unsettled, Overloaded, Refused, GATEWAYS),
+    Rule::code("provider_overloaded", Unsettled, Overloaded, Refused, GATEWAYS),
+    Rule::code("ServerOverloaded", Unsettled, Overloaded, Refused, GATEWAYS),
     // Asked too often.
-    Rule::code("slow_down", AnyBut401, Throttled, Refused, OPENAI),
-    Rule::code("rate_limit_exceeded", AnyBut401, Throttled, Refused, OPENAI),
-    Rule::code("rate_limit_error", AnyBut401, Throttled, Refused, "Anthropic API, errors"),
-    Rule::code("rate_limit_reached_error", AnyBut401, Throttled, Refused, GATEWAYS),
-    Rule::code("too_many_requests", AnyBut401, Throttled, Refused, GATEWAYS),
+    Rule::code("slow_down", Unsettled, Throttled, Refused, OPENAI),
+    Rule::code("rate_limit_exceeded", Unsettled, Throttled, Refused, OPENAI),
+    Rule::code("rate_limit_error", Unsettled, Throttled, Refused, "Anthropic API, errors"),
+    Rule::code("rate_limit_reached_error", Unsettled, Throttled, Refused, GATEWAYS),
+    Rule::code("too_many_requests", Unsettled, Throttled, Refused, GATEWAYS),
+    // OpenRouter says 402, but what is spent is what may be under way at once, and it comes back.
+    Rule::code("openrouter_in_flight_budget", Any, Throttled, Refused, GATEWAYS),
     // Spent: minutes to days, no wait in line heals it.
     Rule::code("insufficient_quota", Any, QuotaSpent, Final, OPENAI),
     Rule::code("credit_balance_exhausted", Any, QuotaSpent, Final, OPENAI),
@@ -51,6 +53,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule::code("usage_not_included", Any, QuotaSpent, Final, CODEX),
     Rule::code("exceeded_current_quota_error", Any, QuotaSpent, Final, GATEWAYS),
     Rule::code("quota_exceeded", Any, QuotaSpent, Final, GATEWAYS),
+    Rule::code("budget_exceeded", Any, QuotaSpent, Final, "LiteLLM, source"),
     Rule::code("payment_required", Any, QuotaSpent, Final, GATEWAYS),
     Rule::code("billing_error", Any, QuotaSpent, Final, "Anthropic API, errors"),
     // The request or the credential.
@@ -71,17 +74,21 @@ pub(crate) const RULES: &[Rule] = &[
     Rule::code("model_not_found", Any, BadRequest, Final, OPENAI),
     Rule::code("previous_response_not_found", Any, BadRequest, Final, CODEX),
     Rule::code("not_found_error", RequestsFault, BadRequest, Final, "Anthropic API, errors"),
-    // A type that also stands on throttles and failures, where the status knows better.
+    // A type that also stands on throttles and failures, where the status knows better, and that needs words to
+    // tell what is wrong with the request.
+    Rule::invalid("maximum context length", TooLong, OPENAI),
     Rule::code("invalid_request_error", RequestsFault, BadRequest, Final, OPENAI),
-    // Failed.
-    Rule::code("server_error", MayHeal, ServerFailed, Failed, OPENAI),
-    Rule::code("internal_error", MayHeal, ServerFailed, Failed, GATEWAYS),
-    Rule::code("internal_server_error", MayHeal, ServerFailed, Failed, GATEWAYS),
-    Rule::code("api_error", MayHeal, ServerFailed, Failed, "Anthropic API, errors"),
+    // Failed. With a status these say nothing that the status does not: a 503 was refused, a 504 may have run.
+    Rule::code("server_error", Inside, ServerFailed, Failed, OPENAI),
+    Rule::code("internal_error", Inside, ServerFailed, Failed, GATEWAYS),
+    Rule::code("internal_server_error", Inside, ServerFailed, Failed, GATEWAYS),
+    Rule::code("api_error", Inside, ServerFailed, Failed, "Anthropic API, errors"),
     // Words, where there is no code.
     Rule::phrase("exceeded your current quota", Any, QuotaSpent, Final, OPENAI),
     Rule::phrase("credit balance", Any, QuotaSpent, Final, "Anthropic API, errors"),
     Rule::phrase("budget has been exceeded", Any, QuotaSpent, Final, "LiteLLM, source"),
+    Rule::phrase("exceededbudget", Any, QuotaSpent, Final, "LiteLLM, source"),
+    Rule::phrase("maximum context length", RequestsFault, TooLong, Final, "Together, documentation"),
     Rule::phrase("at capacity", MayHeal, AtCapacity, Refused, CODEX),
     Rule::phrase("overloaded", MayHeal, Overloaded, Refused, "codex-retry, pseudo-200 answers"),
     Rule::phrase("queue is full", MayHeal, AtCapacity, Refused, "vLLM, SGLang, Mistral"),
