@@ -142,6 +142,8 @@ impl Preamble {
     /// A failed answer goes back to the client after all: its bytes pass from here on.
     pub fn release(&mut self) {
         self.passing = true;
+        // The client is told of the failure; to cut it off now would have it start over.
+        self.asked.withhold = &[];
         if !matches!(self.shape, Shape::Events(_)) {
             self.shape = Shape::Opaque;
         }

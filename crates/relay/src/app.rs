@@ -31,8 +31,8 @@ use crate::upstream::{PoolLimits, Upstreams};
 const MOST_HEADERS: usize = 512;
 /// The largest head of one request.
 const LARGEST_HEAD: usize = 256 * 1024;
-/// How long a client may take over the head of a request.
-const HEAD_WITHIN: Duration = Duration::from_secs(30);
+/// How long a client may take over the head of a request, and how long its connection may carry nothing.
+pub const HEAD_WITHIN: Duration = Duration::from_secs(30);
 
 /// What all calls share.
 pub(crate) struct App {
@@ -45,6 +45,7 @@ pub(crate) struct App {
     pub(crate) status: Arc<Status>,
     pub(crate) room: Arc<Room>,
     pub(crate) started: Moment,
+    head_within: Duration,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
     open_bodies: Mutex<Vec<Weak<KeptBody>>>,
@@ -125,6 +126,8 @@ pub struct Parts {
     pub observers: Vec<Arc<dyn Observer>>,
     /// The sockets to accept on.
     pub sockets: Vec<TcpListener>,
+    /// How long a client may take over the head of a request; [`HEAD_WITHIN`] outside tests.
+    pub head_within: Duration,
 }
 
 /// A relay that runs.
@@ -139,7 +142,7 @@ impl Relay {
     /// Starts to accept calls.
     #[must_use]
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, targets, tls, clock, mut observers, sockets } = parts;
+        let Parts { config, targets, tls, clock, mut observers, sockets, head_within } = parts;
         let status = Arc::new(Status::default());
         observers.push(Arc::clone(&status) as Arc<dyn Observer>);
         let limits = PoolLimits {
@@ -163,6 +166,7 @@ impl Relay {
             status,
             room: Room::new(usize::try_from(config.bodies.total).unwrap_or(usize::MAX)),
             started: clock.now(),
+            head_within,
             config: Arc::new(config),
             clock,
             ledger: Mutex::default(),
@@ -239,7 +243,7 @@ async fn connection(app: Arc<App>, stream: TcpStream) {
         .max_headers(MOST_HEADERS)
         .max_buf_size(LARGEST_HEAD)
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
+        .header_read_timeout(app.head_within)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
