@@ -23,7 +23,14 @@ const MOST_HEADERS: usize = 512;
 const LARGEST_HEAD: usize = 256 * 1024;
 /// How long a client may take over the head of a request. Hyper counts the idle time of a kept-alive connection
 /// as well, and closing one that a client is about to use costs that client an error.
-const HEAD_WITHIN: Duration = Duration::from_secs(300);
+pub const HEAD_WITHIN: Duration = Duration::from_secs(300);
+
+/// What every connection needs.
+#[derive(Clone)]
+struct Server {
+    shared: Arc<Shared>,
+    head_within: Duration,
+}
 
 type Connections = Arc<Mutex<JoinSet<()>>>;
 
@@ -41,6 +48,8 @@ pub struct Parts {
     pub observers: Vec<Arc<dyn Observer>>,
     /// The sockets to accept on.
     pub sockets: Vec<TcpListener>,
+    /// How long a client may take over the head of a request; [`HEAD_WITHIN`] outside tests.
+    pub head_within: Duration,
 }
 
 /// A relay that runs.
@@ -54,13 +63,14 @@ impl Relay {
     /// Starts to accept calls.
     #[must_use]
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, targets, tls, clock, observers, sockets } = parts;
+        let Parts { config, targets, tls, clock, observers, sockets, head_within } = parts;
         let listening = sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
         let shared = Arc::new(Shared::new(Common { config, targets, tls, clock, observers, listening }));
         let connections = Connections::default();
         let mut accepting = JoinSet::new();
         for socket in sockets {
-            accepting.spawn(accept(Arc::clone(&shared), socket, Arc::clone(&connections)));
+            let server = Server { shared: Arc::clone(&shared), head_within };
+            accepting.spawn(accept(server, socket, Arc::clone(&connections)));
         }
         Self { shared, accepting, connections }
     }
@@ -93,25 +103,26 @@ impl Relay {
     }
 }
 
-async fn accept(shared: Arc<Shared>, socket: TcpListener, connections: Connections) {
+async fn accept(server: Server, socket: TcpListener, connections: Connections) {
     loop {
         match socket.accept().await {
             Ok((stream, _peer)) => {
                 let mut connections = connections.lock().await;
                 // Those that have ended give their memory back.
                 while connections.try_join_next().is_some() {}
-                connections.spawn(connection(Arc::clone(&shared), stream));
+                connections.spawn(connection(server.clone(), stream));
             }
             Err(error) => {
                 // Out of file descriptors, most likely: the ones in use will come free.
-                shared.observers.notice(&Notice::AcceptFailed(error.to_string()));
+                server.shared.observers.notice(&Notice::AcceptFailed(error.to_string()));
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-async fn connection(shared: Arc<Shared>, stream: TcpStream) {
+async fn connection(server: Server, stream: TcpStream) {
+    let Server { shared, head_within } = server;
     // A small answer must not wait for the acknowledgement of the one before it.
     let _refused = stream.set_nodelay(true);
     keepalive::watch(&stream);
@@ -123,7 +134,7 @@ async fn connection(shared: Arc<Shared>, stream: TcpStream) {
         .max_headers(MOST_HEADERS)
         .max_buf_size(LARGEST_HEAD)
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
+        .header_read_timeout(head_within)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);

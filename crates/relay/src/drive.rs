@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use relay_core::answer::{Listener, Say, Touch, Tried, say};
 use relay_core::call::{Ending, Step};
 use relay_core::client::Kind;
@@ -192,7 +192,9 @@ impl Drive {
         self.open.call().head_arrived(head.status.as_u16());
         self.open.emit_pending();
         shared.take_cookies(&self.order.target.upstream, self.order.account, &head.headers);
-        let bodiless = self.order.method == Method::HEAD || http_body::Body::is_end_stream(&body);
+        // An answer that could have had a body and has none is an empty one, which is something to hear.
+        let bodiless = self.order.method == Method::HEAD
+            || matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let told = Head {
             status: head.status,
             headers: head.headers.clone(),
@@ -261,7 +263,7 @@ impl Drive {
 fn head(answer: &Answer, touch: Touch) -> http::response::Parts {
     let mut head = Response::new(()).into_parts().0;
     head.status =
-        touch.status.and_then(|status| http::StatusCode::from_u16(status).ok()).unwrap_or(answer.head.status);
+        touch.status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(answer.head.status);
     head.headers = forwardable_answer(&answer.head.headers);
     keep_case(&answer.head.extensions, &mut head.extensions);
     if touch.refuse_retry {

@@ -1,0 +1,281 @@
+//! What is done for Codex alone: a turn whose stream ends in a fatal capacity event is cut, so that it resumes.
+
+use relay_core::Config;
+use relay_core::client::Kind;
+use relay_sim::fixtures::codex as wire;
+use relay_sim::script::stream_bytes;
+use relay_sim::{Ending, Event, Reply, Request, Script, Upstream};
+use std::io::Write as _;
+use tokio::time::Instant;
+
+use crate::support::{Bench, CONTINUED, SOON, TURN, bounded, codex, invents_no_time, ms, plain, towards};
+
+const FATAL: &str = "server_is_overloaded";
+
+fn fatal_after_output(with_error: bool) -> Vec<Event> {
+    let mut events = wire::partial("hello");
+    if with_error {
+        events.push(wire::error_event(FATAL, wire::OVERLOADED));
+    }
+    events.push(wire::failed(FATAL, wire::OVERLOADED));
+    events
+}
+
+fn is_cut(ending: Ending) -> bool {
+    matches!(ending, Ending::Truncated | Ending::Reset)
+}
+
+async fn asked(
+    reply: Reply,
+    request: &Request,
+    change: impl FnOnce(&mut Config),
+) -> (Bench, relay_sim::Answer) {
+    let up = Upstream::start(reply).await.unwrap();
+    let mut config = towards(&up.url());
+    change(&mut config);
+    let bench = Bench::with(config).await;
+    let answer = bench.ask(request).await;
+    assert_eq!(up.requests().len(), 1);
+    (bench, answer)
+}
+
+#[tokio::test]
+async fn a_fatal_capacity_event_after_output_is_withheld_and_the_connection_cut() {
+    let before = stream_bytes(&wire::partial("hello"));
+    let whole = |with_error| stream_bytes(&fatal_after_output(with_error));
+    let at_half = before.len() + 40;
+    let replies = [
+        Reply::sse(fatal_after_output(false)),
+        Reply::sse(fatal_after_output(true)),
+        Reply::sse(fatal_after_output(true)).cut([at_half, 10_000]).spaced(ms(2)),
+        Reply::sse(fatal_after_output(false)).cut([1]),
+        // All at once: what is output and what is not lies in the same chunk.
+        Reply::status(200).header("content-type", "text/event-stream").bytes(whole(true)),
+        Reply::status(200).header("content-type", "text/event-stream").bytes(whole(false)).chunked(),
+    ];
+    for reply in replies {
+        let shown = format!("{reply:?}");
+        let pieces = !shown.contains(" cut: []");
+        let (bench, answer) = asked(reply, &codex("turn-1", TURN), |_| {}).await;
+        assert!(is_cut(answer.ending), "{:?} {shown}", answer.ending);
+        // Of an event that comes in pieces the first may be gone already; without its end it is none.
+        assert!(answer.body.starts_with(&before), "{shown}");
+        assert!(answer.events().iter().all(|(name, _)| name != "error" && name != "response.failed"));
+        assert!(pieces || answer.body.len() == before.len(), "{shown}");
+        assert_eq!(bench.story(1).await, "opened, send 1, 200, committed, cut 1, cut");
+        assert_eq!(bench.totals().cuts, 1);
+    }
+}
+
+#[tokio::test]
+async fn in_an_encoded_stream_the_piece_with_the_event_is_withheld() {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&stream_bytes(&wire::partial("hello"))).unwrap();
+    encoder.flush().unwrap();
+    let before = std::mem::take(encoder.get_mut());
+    encoder.write_all(&stream_bytes(&[wire::failed(FATAL, "busy")])).unwrap();
+    encoder.flush().unwrap();
+    let after = std::mem::take(encoder.get_mut());
+    let reply = Reply::status(200)
+        .header("content-type", "text/event-stream")
+        .header("content-encoding", "gzip")
+        .bytes_stream(vec![before.clone(), after])
+        .spaced(ms(5));
+    let (bench, answer) = asked(reply, &codex("turn-1", TURN), |_| {}).await;
+    assert!(is_cut(answer.ending));
+    assert_eq!(answer.body, before);
+    assert!(bench.story(1).await.ends_with("cut 1, cut"));
+}
+
+#[tokio::test]
+async fn the_call_that_resumes_a_cut_turn_waits_and_a_turn_is_cut_three_times_at_most() {
+    let up = Upstream::start(Reply::sse(fatal_after_output(true))).await.unwrap();
+    let bench = Bench::with(bounded(&up.url(), |profile| {
+        profile.curve.base = ms(60);
+        profile.curve.factor = 1.0;
+    }))
+    .await;
+    for cuts in 1..=3 {
+        let answer = bench.ask(&codex("turn-1", TURN)).await;
+        assert!(is_cut(answer.ending));
+        assert!(
+            bench.story(cuts).await.ends_with(&format!("cut {cuts}, cut")),
+            "{}",
+            bench.story(cuts).await
+        );
+    }
+    let fourth = bench.ask(&codex("turn-1", TURN)).await;
+    assert_eq!((fourth.ending, fourth.body), (Ending::Complete, stream_bytes(&fatal_after_output(true))));
+    // Another turn is another count.
+    assert!(is_cut(bench.ask(&codex("turn-2", TURN)).await.ending));
+    let seen = up.requests();
+    assert_eq!(seen.len(), 5);
+    for pair in seen[..4].windows(2) {
+        let since = pair[1].at - pair[0].answered_at.unwrap();
+        assert!(since >= ms(59), "resumed after {since:?}");
+    }
+    let since = seen[4].at - seen[3].answered_at.unwrap();
+    assert!(since < ms(50), "a turn of its own waited {since:?}");
+}
+
+#[tokio::test]
+async fn a_completed_answer_starts_the_count_of_cuts_anew() {
+    let up = Upstream::start(Script::by(|_, number| {
+        if number == 2 { Reply::sse(wire::turn("hi")) } else { Reply::sse(fatal_after_output(false)) }
+    }))
+    .await
+    .unwrap();
+    let bench = Bench::to(&up).await;
+    let mut ends = Vec::new();
+    for call in 1..=4 {
+        bench.ask(&codex("turn-1", TURN)).await;
+        ends.push(bench.story(call).await.rsplit(", ").take(2).collect::<Vec<_>>().join(" "));
+    }
+    assert_eq!(ends, ["cut cut 1", "cut cut 2", "served committed", "cut cut 1"]);
+}
+
+#[tokio::test]
+async fn a_floor_in_the_withheld_event_holds_for_the_call_that_resumes() {
+    let mut events = wire::partial("hello");
+    events.push(wire::failed(FATAL, "Busy. Please try again in 150ms."));
+    let up = Upstream::start(Script::of([Reply::sse(events), Reply::sse(wire::turn("hi"))])).await.unwrap();
+    let bench = Bench::to(&up).await;
+    assert!(is_cut(bench.ask(&codex("turn-1", TURN)).await.ending));
+    assert_eq!(bench.ask(&codex("turn-1", TURN)).await.ending, Ending::Complete);
+    let seen = up.requests();
+    let since = seen[1].at - seen[0].answered_at.unwrap();
+    assert!(since >= ms(149), "resumed after {since:?}");
+}
+
+#[tokio::test]
+async fn what_cannot_resume_safely_is_not_cut() {
+    let hosted = r#"{"stream":true,"input":[{"role":"user"}],"tools":[{"type":"code_interpreter"}]}"#;
+    let compaction = r#"{"stream":true,"input":[{"role":"user"},{"type":"compaction_trigger"}]}"#;
+    let stored = r#"{"stream":true,"input":[{"role":"user"},{"type":"item_reference","id":"x"}]}"#;
+    let without_turn = Request::post("/v1/responses").header("originator", "codex_exec").json(TURN);
+    let rows = [
+        codex("t", hosted),
+        codex("t", CONTINUED),
+        codex("t", compaction),
+        codex("t", stored),
+        without_turn,
+        plain(TURN),
+    ];
+    for request in rows {
+        let (bench, answer) = asked(Reply::sse(fatal_after_output(true)), &request, |_| {}).await;
+        assert_eq!((answer.ending, answer.body), (Ending::Complete, stream_bytes(&fatal_after_output(true))));
+        assert_eq!(bench.totals().cuts, 0);
+    }
+    let off = |config: &mut Config| config.clients.entry(Kind::Codex).or_default().cut_fatal = false;
+    let (_, answer) = asked(Reply::sse(fatal_after_output(true)), &codex("t", TURN), off).await;
+    assert_eq!(answer.ending, Ending::Complete);
+}
+
+#[tokio::test]
+async fn slow_down_is_fatal_to_old_versions_alone() {
+    let mut events = wire::partial("hello");
+    events.push(wire::failed("slow_down", "slower"));
+    let old = Request::post("/v1/responses")
+        .header("originator", "codex_cli_rs")
+        .header("user-agent", "codex_cli_rs/0.144.6 (Linux)")
+        .header("thread-id", "t")
+        .header("x-codex-turn-metadata", r#"{"turn_id":"u"}"#)
+        .json(TURN);
+    let (_, answer) = asked(Reply::sse(events.clone()), &old, |_| {}).await;
+    assert!(is_cut(answer.ending));
+    let (_, answer) = asked(Reply::sse(events), &codex("t", TURN), |_| {}).await;
+    assert_eq!(answer.ending, Ending::Complete);
+}
+
+#[tokio::test]
+async fn at_the_end_of_the_budget_codex_hears_of_capacity_in_its_own_words_and_once() {
+    for reply in [wire::overloaded_503(), Reply::sse(wire::overloaded_stream()), Reply::status(503).text("")]
+    {
+        let up = Upstream::start(reply).await.unwrap();
+        let bench = Bench::with(bounded(&up.url(), |profile| profile.sends = Some(3))).await;
+        let answer = bench.ask(&codex("t", TURN)).await;
+        assert_eq!((answer.status, answer.ending), (200, Ending::Complete), "{}", answer.text());
+        assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+        let (name, data) = answer.events().pop().unwrap();
+        let data: serde_json::Value = serde_json::from_str(&data).unwrap();
+        assert_eq!((name.as_str(), &data["response"]["error"]["code"]), ("response.failed", &FATAL.into()));
+        invents_no_time(&answer);
+        assert_eq!(up.requests().len(), 3);
+        assert!(bench.story(1).await.ends_with("at_capacity refused, gave_up"), "{}", bench.story(1).await);
+    }
+}
+
+#[tokio::test]
+async fn refusals_of_our_own_reach_codex_as_the_text_of_a_400() {
+    let up = Upstream::start(Reply::silence()).await.unwrap();
+    let mut config = towards(&up.url());
+    config.timeouts.first_byte = Some(ms(80));
+    let bench = Bench::with(config).await;
+    let answer = bench.ask(&codex("t", TURN)).await;
+    assert_eq!((answer.status, answer.header("content-type")), (400, Some("text/plain; charset=utf-8")));
+    assert!(answer.text().starts_with("steady-relay: 127.0.0.1 did not answer in time (1 send, "));
+    assert!(answer.text().ends_with("\ncode: upstream_no_response"));
+    assert_eq!(answer.text().lines().count(), 4);
+    assert_eq!(up.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_websocket_on_a_path_that_generates_is_turned_away_at_once() {
+    let up = Upstream::start(Reply::silence()).await.unwrap();
+    let bench = Bench::to(&up).await;
+    for path in ["/v1/responses", "/responses", "/backend-api/codex/responses"] {
+        let began = Instant::now();
+        let upgrade = Request::get(path)
+            .header("authorization", "Bearer sk-test")
+            .header("Connection", "keep-alive, Upgrade")
+            .header("Upgrade", "websocket")
+            .header("Sec-WebSocket-Version", "13")
+            .header("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==");
+        let answer = bench.ask(&upgrade).await;
+        assert_eq!((answer.status, answer.ending), (426, Ending::Complete));
+        assert!(began.elapsed() < ms(500));
+    }
+    assert_eq!(up.connections(), 0);
+}
+
+#[tokio::test]
+async fn any_other_upgrade_is_a_tunnel() {
+    let reply = Reply::status(101)
+        .header("Upgrade", "websocket")
+        .header("Connection", "Upgrade")
+        .header("Sec-WebSocket-Accept", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+        .echo();
+    let up = Upstream::start(reply).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let mut client = bench.client().await;
+    let upgrade = Request::get("/v1/realtime?model=m")
+        .header("Authorization", "Bearer sk-test")
+        .header("Connection", "Upgrade")
+        .header("Upgrade", "websocket")
+        .header("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==");
+    client.send(&upgrade).await.unwrap();
+    assert!(client.read_head().await);
+    assert_eq!((client.answer().status, client.answer().header("upgrade")), (101, Some("websocket")));
+    assert_eq!(client.answer().header("sec-websocket-accept"), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
+    let every_byte: Vec<u8> = (0..=255).cycle().take(70_000).collect();
+    client.send_bytes(&every_byte).await.unwrap();
+    while client.answer().body.len() < every_byte.len() {
+        assert!(client.read_some().await);
+    }
+    assert_eq!(client.answer().body, every_byte);
+    let seen = up.requests().remove(0);
+    assert_eq!((seen.header("upgrade"), seen.header("connection")), (Some("websocket"), Some("Upgrade")));
+    client.leave().await;
+    assert!(up.wait_for(SOON, |seen| seen[0].client_gone_at.is_some()).await);
+}
+
+#[tokio::test]
+async fn an_upgrade_that_is_refused_is_an_answer() {
+    let up =
+        Upstream::start(Reply::status(403).reason("No").header("X-Why", "because").text("no")).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let upgrade = Request::get("/v1/realtime").header("Connection", "Upgrade").header("Upgrade", "websocket");
+    let answer = bench.ask(&upgrade).await;
+    assert_eq!((answer.status, answer.reason.as_str(), answer.text().as_str()), (403, "No", "no"));
+    assert_eq!(answer.header("x-why"), Some("because"));
+}

@@ -1,0 +1,38 @@
+//! The relay on real sockets: a raw client before it, a scripted upstream behind it, real time and short limits.
+//! Each test is named after the rule it holds. Where it fits, the list of events is the assertion.
+//!
+//! The six promises of the README: `never_twice` and its kin in `evidence`, `never_early`, `never_many` and
+//! `never_forever` in `budget`, `never_altered` in `bytes`, `never_leaked` in `leaks`.
+
+#[cfg(test)]
+mod bodies;
+#[cfg(test)]
+mod budget;
+#[cfg(test)]
+mod bytes;
+#[cfg(test)]
+mod codex;
+#[cfg(test)]
+mod crowds;
+#[cfg(test)]
+mod door;
+#[cfg(test)]
+mod encoded;
+#[cfg(test)]
+mod evidence;
+#[cfg(test)]
+mod hold;
+#[cfg(all(test, unix))]
+mod leaks;
+#[cfg(test)]
+mod leaving;
+#[cfg(all(test, unix))]
+mod process;
+#[cfg(test)]
+mod resends;
+#[cfg(test)]
+mod routing;
+#[cfg(all(test, unix))]
+mod started;
+#[cfg(test)]
+mod support;
