@@ -16,6 +16,7 @@ pub mod decode;
 mod drive;
 pub mod guard;
 pub mod headers;
+mod interim;
 mod keepalive;
 mod kept;
 pub mod listen;
