@@ -33,3 +33,4 @@ pub mod tls;
 mod tunnel;
 mod understand;
 pub mod upstream;
+mod waiting;
