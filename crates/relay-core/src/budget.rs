@@ -170,4 +170,23 @@ mod tests {
         let mut strict = Budget::new(&Profile::strict(), Spent::default());
         assert!(!strict.take_failure() && !strict.take_grant());
     }
+
+    #[test]
+    fn who_comes_after_the_end_has_one_send_each_however_many_come() {
+        let mut before = Spent { gave_up: true, ..Spent::default() };
+        for served in 0..5 {
+            let mut budget = Budget::new(&Profile::patient(), before);
+            assert_eq!((sends_left(&mut budget), budget.spent().sends), (1, served + 1));
+            before = budget.spent();
+        }
+    }
+
+    #[test]
+    fn a_grant_counts_as_used_when_its_send_is_made() {
+        let mut budget = Budget::new(&Profile::interactive(), Spent::default());
+        assert!(budget.take_send() && budget.take_grant());
+        assert_eq!((budget.own_grants(), budget.spent().ambiguous), (0, 1));
+        assert!(budget.take_send() && budget.take_send());
+        assert_eq!(budget.own_grants(), 1);
+    }
 }
