@@ -18,6 +18,20 @@ pub struct Spent {
     pub gave_up: bool,
 }
 
+impl Spent {
+    /// The larger of each count.
+    #[must_use]
+    pub fn max_of(self, other: Self) -> Self {
+        Self {
+            sends: self.sends.max(other.sends),
+            failed: self.failed.max(other.failed),
+            ambiguous: self.ambiguous.max(other.ambiguous),
+            steps: self.steps.max_of(other.steps),
+            gave_up: self.gave_up || other.gave_up,
+        }
+    }
+}
+
 /// The one counter of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {

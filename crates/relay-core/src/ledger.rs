@@ -107,8 +107,11 @@ impl Ledger {
     pub fn remember(&mut self, identity: &Identity, spent: Spent, now: Moment) {
         self.records.retain(|_, record| now.since(record.at) <= KEPT);
         forget_oldest(&mut self.records, |record| record.at);
-        let record = Record { spent, turn: identity.turn.clone(), at: now };
-        self.records.insert((identity.credential, identity.body), record);
+        let key = (identity.credential, identity.body);
+        // Two calls with the same body may fail side by side: their heir must not spend what either has spent.
+        let known = self.records.get(&key).filter(|known| known.turn == identity.turn);
+        let spent = known.map_or(spent, |known| spent.max_of(known.spent));
+        self.records.insert(key, Record { spent, turn: identity.turn.clone(), at: now });
     }
 
     /// A call was answered: nothing of it is left to inherit.
@@ -196,6 +199,14 @@ mod tests {
         assert_eq!(remembered(None).inherit(&identity(None, false), false, at(60)), weak);
         assert_eq!(remembered(None).inherit(&identity(None, false), false, at(61)), Spent::default());
         assert_eq!(remembered(None).inherit(&identity(None, false), true, NOW), Spent::default());
+    }
+
+    #[test]
+    fn two_that_fail_side_by_side_leave_the_larger_counts() {
+        let mut ledger = remembered(turn("a"));
+        ledger.remember(&identity(turn("a"), false), Spent { sends: 1, failed: 3, ..Spent::default() }, NOW);
+        let spent = ledger.inherit(&identity(turn("a"), false), false, NOW);
+        assert_eq!((spent.sends, spent.failed, spent.ambiguous, spent.gave_up), (5, 3, 1, true));
     }
 
     #[test]

@@ -51,6 +51,16 @@ impl Steps {
     /// None taken yet.
     pub const NONE: Self = Self { plain: 0, overloaded: 0, quick: 0 };
 
+    /// The larger of each count.
+    #[must_use]
+    pub fn max_of(self, other: Self) -> Self {
+        Self {
+            plain: self.plain.max(other.plain),
+            overloaded: self.overloaded.max(other.overloaded),
+            quick: self.quick.max(other.quick),
+        }
+    }
+
     /// The next wait, without a floor, and one more step taken.
     fn take(&mut self, pace: Pace, profile: &Profile, dice: &mut dyn Dice) -> (Duration, Duration) {
         let quick = Curve { base: QUICK.min(profile.curve.base), ..profile.curve };

@@ -6,7 +6,9 @@ use super::read::{Given, Key};
 use http::{HeaderName, HeaderValue};
 use relay_core::client::Kind;
 use relay_core::config::Timeouts;
-use relay_core::config::{Bodies, ClientSettings, Hold, LogLevel, LogSettings, ProfileChoice, Secret};
+use relay_core::config::{
+    Bodies, ClientSettings, Hold, LogLevel, LogSettings, ProfileChoice, Secret, Waiting,
+};
 use relay_core::units::Invalid;
 use relay_core::{BaseUrl, ClientLimit, Listen, ProfileOverrides};
 use std::ops::RangeInclusive;

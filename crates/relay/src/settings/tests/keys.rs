@@ -1,7 +1,7 @@
 //! Every key of the file: what it takes, and what it refuses.
 
 use super::*;
-use relay_core::config::LogLevel;
+use relay_core::config::{LogLevel, Waiting};
 use relay_core::{ClientLimit, Profile, ProfileOverrides};
 
 #[test]
