@@ -37,7 +37,7 @@ use crate::{admin, profile, tunnel};
 pub(crate) async fn serve(app: Arc<App>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Abort> {
     match checked(&app, &request) {
         Ok(Checked::Ours(path)) => Ok(admin::answer(&app, request.method(), &path)),
-        Ok(Checked::Forward(target)) => forward(app, request, *target).await,
+        Ok(Checked::Forward(target, path)) => forward(app, request, *target, path).await,
         Err(refusal) => {
             let answer = refused(&request, refusal);
             drain(request.into_body(), DRAIN.0, DRAIN.1).await;
@@ -48,7 +48,8 @@ pub(crate) async fn serve(app: Arc<App>, request: Request<Incoming>) -> Result<R
 
 enum Checked {
     Ours(String),
-    Forward(Box<Target>),
+    /// Where to, and the path that was asked for, without a token.
+    Forward(Box<Target>, String),
 }
 
 struct Refused {
@@ -83,7 +84,7 @@ fn checked(app: &App, request: &Request<Incoming>) -> Result<Checked, Refused> {
         code: "no_upstream",
         words: refusal.to_string(),
     })?;
-    Ok(Checked::Forward(Box::new(target)))
+    Ok(Checked::Forward(Box::new(target), path.to_owned()))
 }
 
 fn refused(request: &Request<Incoming>, refused: Refused) -> Response<ReplyBody> {
@@ -103,9 +104,8 @@ async fn forward(
     app: Arc<App>,
     request: Request<Incoming>,
     target: Target,
+    asked_path: String,
 ) -> Result<Response<ReplyBody>, Abort> {
-    let asked_path =
-        path_and_query(request.uri()).unwrap_or("").split('?').next().unwrap_or_default().to_owned();
     // A WebSocket opens with GET on the path that a POST generates on.
     let posts_here = route(&http::Method::POST, &asked_path).operation == Operation::Generation;
     if tunnel::is_upgrade(request.headers()) {
