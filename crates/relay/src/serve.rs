@@ -108,7 +108,7 @@ async fn forward(
 ) -> Result<Response<ReplyBody>, Abort> {
     // A WebSocket opens with GET on the path that a POST generates on.
     let posts_here = route(&http::Method::POST, &asked_path).operation == Operation::Generation;
-    if tunnel::is_upgrade(request.headers()) {
+    if tunnel::is_upgrade(&request) {
         return Ok(if posts_here && tunnel::is_websocket(request.headers()) {
             tunnel::use_http()
         } else {

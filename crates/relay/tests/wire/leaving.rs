@@ -5,6 +5,8 @@ use std::time::Duration;
 use relay_sim::fixtures::codex as wire;
 use relay_sim::{Client, Event, Reply, Request, Signal, Upstream};
 
+use steady_relay::observe::Notice;
+
 use crate::support::{A_WHILE, Bench, SOON, TURN, bounded, codex, ms, plain};
 
 /// The upstream sees the end of its request within 200 ms, and nothing comes after it.
@@ -109,4 +111,25 @@ async fn while_a_tunnel_opens() {
     let now = up.now();
     client.leave().await;
     ends_at_once(&up, now).await;
+}
+
+#[tokio::test]
+async fn a_relay_that_stops_cuts_who_waits_and_says_how_many_are_open() {
+    let up = Upstream::start(wire::overloaded_503()).await.unwrap();
+    let bench = Bench::with(bounded(&up.url(), |profile| {
+        profile.curve.base = SOON;
+        profile.curve.cap = SOON;
+    }))
+    .await;
+    let mut client = bench.client().await;
+    client.send(&codex("t", TURN)).await.unwrap();
+    bench.faults(1, 1).await;
+    let seen = bench.recorder();
+    bench.drain().await;
+    let answer = client.read().await;
+    assert_eq!(answer.status, 0, "{answer:?}");
+    assert!(seen.story(1).ends_with("wait, gave_up"), "{}", seen.story(1));
+    let within = relay_core::config::Timeouts::default().drain;
+    assert_eq!(seen.notices(), [Notice::Draining { open: 1, within }, Notice::Stopping { open: 0 }]);
+    assert_eq!(up.requests().len(), 1);
 }

@@ -226,6 +226,7 @@ async fn a_managed_plan_gets_one_warning() {
     for _ in 0..3 {
         assert_eq!(bench.ask(&request).await.status, 200);
     }
-    let advice = bench.notices().into_iter().filter(|notice| matches!(notice, Notice::Advice(_))).count();
+    let advice =
+        bench.recorder().notices().into_iter().filter(|notice| matches!(notice, Notice::Advice(_))).count();
     assert_eq!(advice, 1);
 }
