@@ -12,17 +12,19 @@ use relay_core::config::Config;
 use relay_core::event::CallId;
 use relay_core::ledger::Ledger;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::body::{Room, SendBody};
 use crate::clock::Clock;
 use crate::cookies::{self, Cookies};
 use crate::credential::AccountKey;
+use crate::flushed::TellsFlush;
 use crate::guard::Guard;
 use crate::observe::status::Status;
 use crate::observe::{Notice, Observer, Observers};
 use crate::open::KeptBody;
+use crate::reply::Abort;
 use crate::serve::serve;
 use crate::target::{Upstream, Upstreams as Targets};
 use crate::upstream::{PoolLimits, Upstreams};
@@ -235,8 +237,12 @@ async fn accept(app: Arc<App>, socket: TcpListener, connections: Arc<tokio::sync
 async fn connection(app: Arc<App>, stream: TcpStream) {
     // A small answer must not wait for the acknowledgement of the one before it.
     let _refused = stream.set_nodelay(true);
-    let serving = Arc::clone(&app);
-    let service = hyper::service::service_fn(move |request| serve(Arc::clone(&serving), request));
+    let (serving, flushed) = (Arc::clone(&app), Arc::new(Notify::new()));
+    let stream = TellsFlush::new(stream, Arc::clone(&flushed));
+    let service = hyper::service::service_fn(move |request| {
+        let (answer, flushed) = (serve(Arc::clone(&serving), request), Arc::clone(&flushed));
+        async move { Ok::<_, Abort>(answer.await?.map(|body| body.leaving_by(flushed))) }
+    });
     let connection = hyper::server::conn::http1::Builder::new()
         .preserve_header_case(true)
         .half_close(false)

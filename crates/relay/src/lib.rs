@@ -14,6 +14,7 @@ pub mod cookies;
 pub mod credential;
 pub mod decode;
 mod drive;
+mod flushed;
 pub mod guard;
 pub mod headers;
 pub mod listen;
