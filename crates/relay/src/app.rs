@@ -16,10 +16,10 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::body::{Room, SendBody};
+use crate::client_socket::ClientSocket;
 use crate::clock::Clock;
 use crate::cookies::{self, Cookies};
 use crate::credential::AccountKey;
-use crate::flushed::TellsFlush;
 use crate::guard::Guard;
 use crate::observe::status::Status;
 use crate::observe::{Notice, Observer, Observers};
@@ -238,7 +238,7 @@ async fn connection(app: Arc<App>, stream: TcpStream) {
     // A small answer must not wait for the acknowledgement of the one before it.
     let _refused = stream.set_nodelay(true);
     let (serving, flushed) = (Arc::clone(&app), Arc::new(Notify::new()));
-    let stream = TellsFlush::new(stream, Arc::clone(&flushed));
+    let stream = ClientSocket::new(stream, Arc::clone(&flushed));
     let service = hyper::service::service_fn(move |request| {
         let (answer, flushed) = (serve(Arc::clone(&serving), request), Arc::clone(&flushed));
         async move { Ok::<_, Abort>(answer.await?.map(|body| body.leaving_by(flushed))) }

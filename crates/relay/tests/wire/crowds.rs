@@ -171,3 +171,18 @@ async fn one_connection_carries_many_calls_with_and_without_refusals() {
     }
     assert_eq!(up.connections(), 1, "a refusal that was read to its end keeps its connection");
 }
+
+#[tokio::test]
+async fn who_closes_its_side_at_once_still_hears_what_is_at_hand() {
+    let up = Upstream::start(Reply::silence()).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let mut stream = TcpStream::connect(bench.addr()).await.unwrap();
+    stream
+        .write_all(format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", bench.addr()).as_bytes())
+        .await
+        .unwrap();
+    stream.shutdown().await.unwrap();
+    let mut said = String::new();
+    timeout(SOON, stream.read_to_string(&mut said)).await.unwrap().unwrap();
+    assert!(said.starts_with("HTTP/1.1 200 OK") && said.ends_with("ok\n"), "{said}");
+}

@@ -133,3 +133,32 @@ async fn a_relay_that_stops_cuts_who_waits_and_says_how_many_are_open() {
     assert_eq!(seen.notices(), [Notice::Draining { open: 1, within }, Notice::Stopping { open: 0 }]);
     assert_eq!(up.requests().len(), 1);
 }
+
+#[tokio::test]
+async fn with_a_request_sent_ahead() {
+    for ahead in [&b"\r\n"[..], b"GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n"] {
+        let up = Upstream::start(Reply::silence()).await.unwrap();
+        let bench = Bench::to(&up).await;
+        let mut client = bench.client().await;
+        client.send(&plain(TURN)).await.unwrap();
+        client.send_bytes(ahead).await.unwrap();
+        assert!(up.wait_for_requests(1, SOON).await);
+        let now = up.now();
+        client.leave().await;
+        ends_at_once(&up, now).await;
+    }
+}
+
+#[tokio::test]
+async fn in_a_wait_with_a_body_that_was_not_kept() {
+    let closed = relay_sim::Refused::port().unwrap();
+    let mut config = bounded(&closed.url(), |profile| profile.curve.base = ms(100));
+    config.bodies.each = 100;
+    let bench = Bench::with(config).await;
+    let mut client = bench.client().await;
+    client.send(&plain(&"x".repeat(400_000))).await.unwrap();
+    bench.faults(1, 1).await;
+    client.leave_by_reset();
+    let story = bench.story(1).await;
+    assert!(story.ends_with("client_left"), "{story}");
+}
