@@ -121,7 +121,7 @@ async fn forward(
     full: String,
     interim: Interim,
 ) -> Result<Response<ReplyBody>, Abort> {
-    let upgrades = tunnel::is_upgrade(request.headers());
+    let upgrades = tunnel::is_upgrade(&request);
     // A WebSocket opens with GET on the path that a POST generates on.
     let generates = route(&Method::POST, path_of(&full)).operation == Operation::Generation;
     if upgrades && generates && tunnel::is_websocket(request.headers()) {
