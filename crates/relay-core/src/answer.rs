@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::call::{Ending, Stop, Why};
 use crate::client::Kind;
 use crate::dialect::{Dialect, failed_event};
-use crate::failure::{Failure, Told};
+use crate::failure::{Bar, Failure, Told};
 use crate::fault::Fault;
 use crate::redact::redact;
 
@@ -213,7 +213,8 @@ const fn stop_code(stop: Stop) -> &'static str {
 fn refusal_code(why: Why, failure: &Failure) -> &'static str {
     match why {
         Why::StillRunning => "upstream_no_response",
-        Why::Certificate => "upstream_certificate_refused",
+        Why::Barred(Bar::Certificate) => "upstream_certificate_refused",
+        Why::Barred(Bar::Proxy) => "proxy_refused",
         Why::MayHaveRun if failure.code.as_deref() == Some("reset") => "upstream_reset_replay_refused",
         Why::MayHaveRun => "upstream_closed_before_response",
     }
@@ -240,10 +241,15 @@ fn refusal(listener: &Listener<'_>, why: Why, failure: &Failure) -> String {
                  hint: try again yourself, or set `ambiguous_resends = 1`"
             )
         }
-        Why::Certificate => format!(
+        Why::Barred(Bar::Certificate) => format!(
             "steady-relay: the certificate of {who} was not accepted{}.\n\
              hint: give your company's CA by `ca_file` or SSL_CERT_FILE; checking cannot be turned off",
-            failure.message.as_deref().map(|words| format!(": {}", redact(words))).unwrap_or_default()
+            words(failure)
+        ),
+        Why::Barred(Bar::Proxy) => format!(
+            "steady-relay: the proxy on the way to {who} does not let the relay through{}.\n\
+             hint: put its user name and password into HTTPS_PROXY or the key `proxy`, or set `proxy = \"none\"`",
+            words(failure)
         ),
     }
 }
@@ -256,11 +262,7 @@ fn given_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> String {
         listener.upstream
     );
     text.push_str(&match failure.told {
-        Told::ByTransport => format!(
-            "could not answer ({}{})",
-            failure.fault.meaning(),
-            failure.message.as_deref().map(|words| format!(": {}", redact(words))).unwrap_or_default()
-        ),
+        Told::ByTransport => format!("could not answer ({}{})", failure.fault.meaning(), words(failure)),
         Told::ByStatus | Told::InBody | Told::InStream => answered(failure),
     });
     let patience = listener.tried.patience.as_secs_f64();
@@ -281,6 +283,11 @@ fn given_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> String {
     };
     let _infallible = write!(text, "\nhint: {hint}");
     text
+}
+
+/// What the system or a library said, where it said something.
+fn words(failure: &Failure) -> String {
+    failure.message.as_deref().map(|words| format!(": {}", redact(words))).unwrap_or_default()
 }
 
 fn answered(failure: &Failure) -> String {

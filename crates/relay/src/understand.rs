@@ -70,7 +70,7 @@ impl Understood {
     /// The call.
     pub(crate) fn into_call(self, shared: &Arc<Shared>, parts: Parts, target: Target, taken: Taken) -> Drive {
         let opened = self.opened;
-        let account = account_key(&parts.headers);
+        let account = account_key(&parts.headers, target.path_and_query.as_str());
         let (kept, passing) = match taken {
             Taken::Kept(bytes, place) => (Some((bytes, place)), None),
             Taken::Passing(passing) => (None, Some(passing)),
@@ -94,8 +94,9 @@ impl Understood {
         open.may_be_cut(turn);
         open.emit(&Event::CallOpened { labels, inherited_sends: before.sends });
         let headers = forwardable(&parts.headers);
-        let order =
-            Order { method: parts.method, headers, extensions: parts.extensions, target, account, passing };
+        let way = shared.way(&target.upstream, parts.version);
+        let Parts { method, extensions, .. } = parts;
+        let order = Order { method, headers, extensions, target, way, account, passing };
         Drive { open, order, asked, opened }
     }
 
