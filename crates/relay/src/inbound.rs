@@ -2,8 +2,9 @@
 //! (that is `serve`).
 //!
 //! ```text
-//! hyper  <-- whole requests, answers
-//!   Inbound   has the first bytes come? does the client read what we write?
+//! hyper         whole requests, answers
+//!   WithInterim interim answers between them
+//!   Inbound      has the first bytes come? does the client read what we write?
 //!   socket
 //! ```
 
@@ -21,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Re
 use tokio::net::TcpStream;
 
 use crate::clock::IdleLimit;
+use crate::interim::{Interim, WithInterim};
 use crate::keepalive;
 use crate::serve::serve;
 use crate::shared::Shared;
@@ -39,9 +41,12 @@ pub(crate) async fn connection(shared: Arc<Shared>, stream: TcpStream) {
     keepalive::watch(&stream);
     let limits = &shared.config.limits;
     let begun = Arc::new(AtomicBool::new(false));
+    let interim = Interim::default();
     let socket = Inbound::new(stream, limits.stall, Arc::clone(&begun));
+    let socket = WithInterim::new(socket, interim.clone());
     let serving = Arc::clone(&shared);
-    let service = hyper::service::service_fn(move |request| serve(Arc::clone(&serving), request));
+    let service =
+        hyper::service::service_fn(move |request| serve(Arc::clone(&serving), request, interim.clone()));
     let server = server(limits);
     let connection = server.serve_connection_with_upgrades(TokioIo::new(socket), service);
     let mut connection = std::pin::pin!(connection);

@@ -16,11 +16,13 @@ use crate::body::{Upload, UploadError, drain, take};
 use crate::credential::{judge, plan};
 use crate::drive::DRAIN;
 use crate::guard;
+use crate::interim::Interim;
 use crate::observe::Notice;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::shared::Shared;
 use crate::target::{self, Target};
 use crate::understand::Understood;
+use crate::waiting::Company;
 use crate::{admin, tunnel};
 
 /// Serves one request.
@@ -30,11 +32,12 @@ use crate::{admin, tunnel};
 pub(crate) async fn serve(
     shared: Arc<Shared>,
     mut request: Request<Incoming>,
+    interim: Interim,
 ) -> Result<Response<ReplyBody>, Abort> {
     as_http1(&mut request);
     match checked(&shared, &request) {
         Ok(Checked::Ours(path)) => Ok(admin::answer(&shared, request.method(), &path)),
-        Ok(Checked::Forward(full)) => forward(shared, request, Addressed::of(full)).await,
+        Ok(Checked::Forward(full)) => forward(shared, request, Addressed::of(full), interim).await,
         Err(refused) => Ok(refuse(request, refused).await),
     }
 }
@@ -167,6 +170,7 @@ async fn forward(
     shared: Arc<Shared>,
     request: Request<Incoming>,
     Addressed { full, to }: Addressed,
+    interim: Interim,
 ) -> Result<Response<ReplyBody>, Abort> {
     let upgrades = tunnel::is_upgrade(request.headers());
     // A WebSocket opens with GET on the path that a POST generates on.
@@ -187,6 +191,7 @@ async fn forward(
         Ok(target) if upgrades => return Ok(tunnel::open(shared, target, request).await),
         known => known,
     };
+    let opened = shared.clock.now();
     let (parts, body) = request.into_parts();
     let each = usize::try_from(shared.config.bodies.each).unwrap_or(usize::MAX);
     let stall = shared.config.limits.stall;
@@ -196,7 +201,7 @@ async fn forward(
         Err(UploadError::Broken(_)) => return Err(Abort::Broken),
         Err(UploadError::Stalled) => return Ok(hang_up(in_refusing_words(&parts, Refused::stalled(stall)))),
     };
-    let understood = Understood::of(&shared, &parts, path_of(&full), &taken);
+    let understood = Understood::of(&shared, &parts, path_of(&full), (&taken, opened));
     let target = match (understood.upstream(), target) {
         (Some(name), _) if to.is_none() => shared.targets.named(name, ask),
         (Some(_) | None, known) => known,
@@ -204,7 +209,16 @@ async fn forward(
     match target {
         Ok(target) => {
             warn_of_plan(&shared, &parts.headers, &target);
-            Box::pin(understood.into_call(&shared, parts, target, taken).run()).await
+            let company = Company {
+                interim: shared
+                    .config
+                    .waiting
+                    .interim
+                    .filter(|_| parts.version == Version::HTTP_11)
+                    .map(|every| (interim, every)),
+                early: understood.early(&shared),
+            };
+            company.keep(Box::pin(understood.into_call(&shared, parts, target, taken).run())).await
         }
         Err(refusal) => Ok(in_refusing_words(&parts, refusal.into())),
     }
