@@ -211,8 +211,9 @@ fn hear(copy: &mut Copy, preamble: &mut Preamble, data: &Bytes, now: Moment) -> 
             if decoded.is_err() {
                 *copy = Copy::Opaque;
                 return match verdict {
-                    Verdict::Hold => preamble.undecodable(),
-                    Verdict::Pass | Verdict::Fault(_) | Verdict::Cut { .. } => verdict,
+                    // What cannot be read cannot be found wanting either: its own end is its end.
+                    Verdict::Hold | Verdict::Pass => preamble.undecodable(),
+                    Verdict::Fault(_) | Verdict::Cut { .. } => verdict,
                 };
             }
             verdict
