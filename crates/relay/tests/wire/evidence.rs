@@ -237,3 +237,25 @@ async fn a_name_that_does_not_exist_was_never_sent() {
     assert_eq!((answer.status, &answer.json()["error"]["code"]), (502, &"sends_exhausted".into()));
     assert!(bench.story(1).await.contains("never_sent never_sent, wait"));
 }
+
+#[tokio::test]
+async fn a_page_is_no_answer_of_a_model() {
+    let page = "<!DOCTYPE html><title>Sign in</title>";
+    let up = Upstream::start(Reply::status(200).html(page)).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let answer = bench.ask(&plain(TURN)).await;
+    assert_eq!((answer.status, answer.text().as_str(), up.requests().len()), (200, page, 3));
+    assert!(bench.story(1).await.ends_with("server_failed failed, refused"));
+    // Asked for by whoever wants a page, it is what it is.
+    assert_eq!(bench.ask(&Request::get("/v1/page")).await.text(), page);
+    assert_eq!(up.requests().len(), 4);
+    // A challenge is for a browser; no wait heals it.
+    let up = Upstream::start(relay_sim::fixtures::html_challenge()).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let answer = bench.ask(&plain(TURN)).await;
+    assert_eq!(
+        (answer.status, answer.header("cf-mitigated"), up.requests().len()),
+        (403, Some("challenge"), 1)
+    );
+    assert_eq!(bench.story(1).await, "opened, send 1, 403, challenge final, passed");
+}
