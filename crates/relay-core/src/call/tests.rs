@@ -380,7 +380,7 @@ fn a_certificate_that_is_not_accepted_is_not_tried_again() {
         ..Failure::of_transport(Fault::NeverSent, Evidence::NeverSent)
     };
     play.sends([certificate]);
-    assert_eq!(play.end(), "refused Certificate never_sent");
+    assert_eq!(play.end(), "refused Barred(Certificate) never_sent");
 }
 
 #[test]
