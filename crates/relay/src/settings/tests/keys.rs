@@ -161,7 +161,7 @@ fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
     let openai = config.upstreams.get("openai").unwrap();
     assert_eq!((openai.url.to_string().as_str(), openai.headers.len()), ("https://api.openai.com/v1", 1));
     assert!(config.upstreams.get("chatgpt").is_some_and(Upstream::strips_v1));
-    assert_eq!(config.upstreams.len(), 4);
+    assert_eq!(config.upstreams.len(), 5);
 }
 
 #[test]
