@@ -28,7 +28,7 @@ pub struct Config {
     pub upstream: Option<UpstreamChoice>,
     /// The profile of calls whose route or client names none.
     pub profile: ProfileChoice,
-    /// Every profile by name: the four that ship, as changed, and the user's own.
+    /// Every profile by name: the six that ship, as changed, and the user's own.
     pub profiles: BTreeMap<String, Profile>,
     /// Every upstream by name: the three that ship, as changed, and the user's own.
     pub upstreams: BTreeMap<String, Upstream>,
@@ -93,7 +93,7 @@ impl Config {
     }
 }
 
-/// The four profiles that ship.
+/// The six profiles that ship.
 #[must_use]
 pub fn shipped_profiles() -> BTreeMap<String, Profile> {
     BTreeMap::from([
@@ -101,6 +101,8 @@ pub fn shipped_profiles() -> BTreeMap<String, Profile> {
         ("batch".to_owned(), Profile::batch()),
         ("patient".to_owned(), Profile::patient()),
         ("strict".to_owned(), Profile::strict()),
+        ("codex-retry".to_owned(), Profile::codex_retry()),
+        ("opencodex".to_owned(), Profile::opencodex()),
     ])
 }
 

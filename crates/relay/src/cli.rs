@@ -93,7 +93,8 @@ pub struct Flags {
     pub config: Option<PathBuf>,
     /// How hard to try: auto, interactive, batch, patient, strict [default: auto]
     ///
-    /// Or the name of a `[profile.NAME]` of the configuration file. Also STEADY_RELAY_PROFILE.
+    /// Or codex-retry or opencodex, with the numbers of the tools of that name, or the name of a `[profile.NAME]`
+    /// of the configuration file. Also STEADY_RELAY_PROFILE.
     #[arg(long, global = true, value_name = "NAME")]
     pub profile: Option<String>,
 }

@@ -75,7 +75,8 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         shape: "name",
         default: "\"auto\"",
         doc: "The profile of calls whose route or client names none: `auto`, which chooses by what is known of the \
-              client, `interactive`, `batch`, `patient`, `strict`, or the name of a `[profile.NAME]`. \
+              client, `interactive`, `batch`, `patient`, `strict`, `codex-retry`, `opencodex`, or the name of a \
+              `[profile.NAME]`. \
               Also `--profile` and `STEADY_RELAY_PROFILE`.",
         set: |relay, given| given.text().map(|text| relay.profile = Some(text.to_owned())),
     },
@@ -442,6 +443,22 @@ pub(super) const NUMBERS: &[Key<ProfileOverrides>] = &[
         set: |numbers, given| given.count(0..=1000).map(|value| numbers.failed_sends = Some(value)),
     },
     Key {
+        name: "throttled_sends",
+        shape: "whole number or \"unlimited\"",
+        default: "\"unlimited\"",
+        doc: "The most sends of one call that may be throttled (a 429 that is no quota), the last included. Not \
+              counted by themselves, except in `codex-retry`: 4, which are that tool's 3 resends.",
+        set: |numbers, given| sends(given).map(|count| numbers.throttled_sends = Some(count)),
+    },
+    Key {
+        name: "capacity_sends",
+        shape: "whole number or \"unlimited\"",
+        default: "\"unlimited\"",
+        doc: "The most sends of one call that may meet a service at capacity or overloaded, the last included. Not \
+              counted by themselves, except in `codex-retry`: 6, which are that tool's 5 resends.",
+        set: |numbers, given| sends(given).map(|count| numbers.capacity_sends = Some(count)),
+    },
+    Key {
         name: "ambiguous_resends",
         shape: "whole number",
         default: "1",
@@ -452,7 +469,9 @@ pub(super) const NUMBERS: &[Key<ProfileOverrides>] = &[
         name: "patience",
         shape: "time",
         default: "\"120s\"",
-        doc: "The longest a client is kept waiting between sends; the time of a running send never counts.",
+        doc: "The longest a client is kept waiting between sends; the time of a running send never counts. A \
+              Retry-After beyond it goes back at once, never shortened. The tool codex-retry counts its 120 s over \
+              the answers too, and cuts a Retry-After to 300 s.",
         set: |numbers, given| given.duration(ANY_TIME).map(|value| numbers.patience = Some(value)),
     },
     Key {
@@ -481,7 +500,7 @@ pub(super) const NUMBERS: &[Key<ProfileOverrides>] = &[
         name: "factor",
         shape: "number",
         default: "2.0",
-        doc: "What each further wait is multiplied by, on both curves.",
+        doc: "What each further wait is multiplied by, on every curve.",
         set: |numbers, given| given.number(1.0..=10.0).map(|value| numbers.factor = Some(value)),
     },
     Key {
@@ -495,7 +514,9 @@ pub(super) const NUMBERS: &[Key<ProfileOverrides>] = &[
         name: "jitter",
         shape: "time",
         default: "\"1s\"",
-        doc: "The most that chance adds to a wait, on both curves.",
+        doc: "The most that chance adds to a wait, on every curve; where nothing was sent, at most the wait itself. \
+              Chance never shortens a wait. The tool codex-retry adds it below the cap, and ±0.3 s; opencodex \
+              multiplies by 0.8 to 1.2.",
         set: |numbers, given| given.duration(ANY_TIME).map(|value| numbers.jitter = Some(value)),
     },
     Key {
@@ -518,6 +539,22 @@ pub(super) const NUMBERS: &[Key<ProfileOverrides>] = &[
         default: "\"60s\"",
         doc: "No wait after overloaded grows past this; at least `overloaded_base`.",
         set: |numbers, given| given.duration(FIRST_WAIT).map(|value| numbers.overloaded_cap = Some(value)),
+    },
+    Key {
+        name: "never_sent_base",
+        shape: "time",
+        default: "\"150ms\"",
+        doc: "The first wait where nothing reached the service: a listener that restarts is back in a moment. Not set, \
+              a smaller `base` lowers it too.",
+        set: |numbers, given| given.duration(FIRST_WAIT).map(|value| numbers.never_sent_base = Some(value)),
+    },
+    Key {
+        name: "never_sent_cap",
+        shape: "time",
+        default: "\"30s\"",
+        doc: "No wait where nothing reached the service grows past this; at least `never_sent_base`. Not set, a \
+              smaller `cap` lowers it too. In `opencodex` 1 s.",
+        set: |numbers, given| given.duration(FIRST_WAIT).map(|value| numbers.never_sent_cap = Some(value)),
     },
     Key {
         name: "useless_floor",

@@ -62,8 +62,9 @@ pub fn reference() -> Vec<SectionDoc> {
         ),
         section(
             "[profile.NAME]",
-            "How hard and how long the relay tries. `interactive`, `batch`, `patient` and `strict` ship and can be \
-             changed key by key. The defaults shown are those of `interactive`.",
+            "How hard and how long the relay tries. `interactive`, `batch`, `patient` and `strict` ship, \
+             and `codex-retry` and `opencodex`, named after the tools whose numbers they carry. Each can be changed \
+             key by key. The defaults shown are those of `interactive`.",
             [docs(PROFILE), docs(NUMBERS)].concat(),
         ),
         section(

@@ -149,6 +149,8 @@ fn every_number_of_a_profile_is_read() {
         based_on = "strict"
         sends = "unlimited"
         failed_sends = 5
+        throttled_sends = 2
+        capacity_sends = 4
         ambiguous_resends = 2
         patience = "9s"
         client_limit = "ignored"
@@ -160,12 +162,17 @@ fn every_number_of_a_profile_is_read() {
         overloaded_base = "200ms"
         overloaded_factor = 1.5
         overloaded_cap = "300ms"
+        never_sent_base = "60ms"
+        never_sent_cap = "700ms"
         useless_floor = "80ms"
         "#,
     );
     let profile = config.profiles.get("cases").unwrap();
     assert_eq!((profile.sends, profile.failed_sends, profile.ambiguous_resends), (None, 5, 2));
+    assert_eq!((profile.throttled_sends, profile.capacity_sends), (Some(2), Some(4)));
     assert_eq!((profile.patience, profile.client_limit), (ms(9000), ClientLimit::Ignored));
+    let never_sent = profile.never_sent;
+    assert_eq!((never_sent.base, never_sent.cap, never_sent.jitter), (ms(60), ms(700), ms(50)));
     assert_eq!((profile.serves_resends, profile.useless_floor), (true, ms(80)));
     let (plain, overloaded) = (profile.curve, profile.overloaded);
     assert_eq!((plain.base, plain.cap, plain.jitter), (ms(100), ms(400), ms(50)));
@@ -276,6 +283,10 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("profile.x", "sends = \"many\"", "is no count", "\"unlimited\""),
     ("profile.x", "sends = 1001", "is out of range", "from 0 to 1000"),
     ("profile.x", "failed_sends = -1", "is out of range", "from 0 to 1000"),
+    ("profile.x", "throttled_sends = \"x\"", "is no count", "\"unlimited\""),
+    ("profile.x", "capacity_sends = -1", "is out of range", "from 0 to 1000"),
+    ("profile.x", "never_sent_base = \"31s\"", "never_sent_cap 30s is below never_sent_base 31s", "set"),
+    ("profile.x", "never_sent_cap = \"1ms\"", "is too short", "allowed is 10ms to 7d"),
     ("profile.x", "ambiguous_resends = 11", "is out of range", "from 0 to 10"),
     ("profile.x", "patience = 120", "has no unit", "\"120s\" is seconds"),
     ("profile.x", "client_limit = \"halves\"", "is none of the choices", "replaces, shortens, ignored"),
@@ -295,7 +306,12 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("[route]", "model = \"a*b\"", "is no model", "at its end"),
     ("[route]", "upstream = \"http://a\"", "names no upstream", "upstreams: anthropic, chatgpt, openai"),
     ("[route]", "profile = \"stict\"", "names no profile", "did you mean `strict`?"),
-    ("[route]", "base = \"10s\"", "with profile `strict`, the route's cap 5s is below base 10s", "name one"),
+    (
+        "[route]",
+        "base = \"10s\"",
+        "with profile `opencodex`, the route's cap 5s is below base 10s",
+        "name one",
+    ),
     ("route", "path = \"/v1\"", "`route` is no list of tables", "[[route]]"),
 ];
 
