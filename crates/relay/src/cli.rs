@@ -97,6 +97,30 @@ pub struct Flags {
     /// of the configuration file. Also STEADY_RELAY_PROFILE.
     #[arg(long, global = true, value_name = "NAME")]
     pub profile: Option<String>,
+    /// A file of NAME=value lines, read before the configuration file and after the environment
+    ///
+    /// A `.env` in the working directory is never read unless it is named here. Also STEADY_RELAY_ENV_FILE; and the
+    /// file steady-relay/env in the user's configuration folder is read if it exists.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
+    /// What is logged: error, warn, info, debug, trace [default: info]
+    ///
+    /// Also STEADY_RELAY_LOG_LEVEL.
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub log_level: Option<String>,
+    /// How log lines look: text, json [default: text]
+    ///
+    /// Also STEADY_RELAY_LOG_FORMAT.
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub log_format: Option<String>,
+    /// A file to write the log to as well
+    ///
+    /// `max_size` and `max_files` below [log] in the configuration file bound it. Also STEADY_RELAY_LOG_FILE.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub log_file: Option<String>,
+    /// Of an older tool: `--mode proxy` is accepted and does nothing.
+    #[arg(long, global = true, value_name = "MODE", hide = true)]
+    pub mode: Option<String>,
 }
 
 #[cfg(test)]
@@ -131,14 +155,20 @@ mod tests {
 
     #[test]
     fn every_flag_is_read() {
-        let cli =
-            parse("steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict");
+        let cli = parse(
+            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --env-file e --log-level debug --log-format json --log-file l --mode proxy",
+        );
         let flags = Flags {
             listen: Some("::1".into()),
             port: Some("0".into()),
             upstream: Some("http://a".into()),
             config: Some("f.toml".into()),
             profile: Some("strict".into()),
+            env_file: Some("e".into()),
+            log_level: Some("debug".into()),
+            log_format: Some("json".into()),
+            log_file: Some("l".into()),
+            mode: Some("proxy".into()),
         };
         assert_eq!(cli.flags, flags);
     }

@@ -6,7 +6,9 @@ use super::read::{Given, Key};
 use http::{HeaderName, HeaderValue};
 use relay_core::client::Kind;
 use relay_core::config::Timeouts;
-use relay_core::config::{Bodies, ClientSettings, Hold, LogLevel, LogSettings, ProfileChoice, Secret};
+use relay_core::config::{
+    Bodies, ClientSettings, Hold, LogFormat, LogLevel, LogSettings, ProfileChoice, Secret,
+};
 use relay_core::units::Invalid;
 use relay_core::{BaseUrl, ClientLimit, Listen, ProfileOverrides};
 use std::ops::RangeInclusive;
@@ -14,7 +16,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// No setting that is a time exceeds a week: what is longer is a slip of the unit.
-const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+pub(super) const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 const ANY_TIME: RangeInclusive<Duration> = Duration::ZERO..=WEEK;
 const SOME_TIME: RangeInclusive<Duration> = Duration::from_millis(1)..=WEEK;
 /// A first wait below this would be a busy loop against a service that is short of capacity.
@@ -208,16 +210,57 @@ pub(super) const BODIES: &[Key<Bodies>] = &[
 ];
 
 /// `[log]`.
-pub(super) const LOG: &[Key<LogSettings>] = &[Key {
-    name: "level",
-    shape: "choice",
-    default: "\"info\"",
-    doc: "The least important that is logged: `error`, `warn`, `info` (each wait and each retried call), \
-          `debug` (every call) or `trace`.",
-    set: |log, given| {
-        given.choice(&LogLevel::ALL.map(|level| (level.name(), level))).map(|value| log.level = value)
+pub(super) const LOG: &[Key<LogSettings>] = &[
+    Key {
+        name: "level",
+        shape: "choice",
+        default: "\"info\"",
+        doc: "The least important that is logged: `error`, `warn`, `info` (each wait and each retried call), \
+              `debug` (every call) or `trace` (every step of every call). Also `--log-level` and \
+              `STEADY_RELAY_LOG_LEVEL`.",
+        set: |log, given| {
+            given.choice(&LogLevel::ALL.map(|level| (level.name(), level))).map(|value| log.level = value)
+        },
     },
-}];
+    Key {
+        name: "format",
+        shape: "choice",
+        default: "\"text\"",
+        doc: "How a line looks: `text`, or `json`, one object per line with its version in `v`. Also `--log-format` and \
+              `STEADY_RELAY_LOG_FORMAT`.",
+        set: |log, given| {
+            given
+                .choice(&LogFormat::ALL.map(|format| (format.name(), format)))
+                .map(|value| log.format = value)
+        },
+    },
+    Key {
+        name: "file",
+        shape: "path",
+        default: "\"\"",
+        doc: "A file that the log is written to as well as to standard error; only its owner can read it. A relative \
+              path starts at the folder of this file. Empty: none. Also `--log-file` and `STEADY_RELAY_LOG_FILE`.",
+        set: |log, given| {
+            let path = given.text()?;
+            log.file = (!path.is_empty()).then(|| PathBuf::from(path));
+            Ok(())
+        },
+    },
+    Key {
+        name: "max_size",
+        shape: "size",
+        default: "\"10MiB\"",
+        doc: "The size at which the file is renamed, with `.1` added, and a new one begun.",
+        set: |log, given| given.size(4096..=1 << 40).map(|value| log.max_size = value),
+    },
+    Key {
+        name: "max_files",
+        shape: "whole number",
+        default: "5",
+        doc: "The most files that are kept, the present one included; the oldest goes first.",
+        set: |log, given| given.count(1..=1000).map(|value| log.max_files = value),
+    },
+];
 
 /// `[client.NAME]`. The profile's name is not yet looked up.
 pub(super) const CLIENT: &[Key<ClientSettings>] = &[
@@ -263,6 +306,7 @@ pub(super) const CODEX: &[Key<ClientSettings>] = &[
 pub(super) struct UpstreamDraft {
     pub(super) url: Option<BaseUrl>,
     pub(super) headers: Option<Vec<(HeaderName, HeaderValue)>>,
+    pub(super) api_key: Option<Secret>,
     pub(super) allow_plaintext: Option<bool>,
     pub(super) strip_v1: Option<bool>,
 }
@@ -286,6 +330,17 @@ pub(super) const UPSTREAM: &[Key<UpstreamDraft>] = &[
         set: |upstream, given| {
             upstream.headers = Some(given.named_texts()?.into_iter().map(header).collect::<Result<_, _>>()?);
             Ok(())
+        },
+    },
+    Key {
+        name: "api_key",
+        shape: "text",
+        default: "",
+        doc: "A key that the relay adds to requests that carry no credential at all, as `Authorization: Bearer`, or as \
+              `x-api-key` where it is one of Anthropic. Whoever reaches the relay can spend it. It never goes over \
+              plain http to another host unless `allow_plaintext` says so.",
+        set: |upstream, given| {
+            super::layers::api_key_of(given.text()?).map(|value| upstream.api_key = Some(value))
         },
     },
     Key {

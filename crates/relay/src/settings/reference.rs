@@ -17,7 +17,7 @@ pub struct SectionDoc {
 }
 
 /// One key of the reference page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyDoc {
     /// Its name.
     pub name: &'static str,
@@ -27,11 +27,16 @@ pub struct KeyDoc {
     pub default: &'static str,
     /// What it means, in Markdown.
     pub doc: &'static str,
+    /// What can be written, where it is a choice.
+    pub choices: Vec<String>,
 }
 
-fn docs<T>(keys: &[Key<T>]) -> Vec<KeyDoc> {
+fn docs<T: Default>(keys: &[Key<T>]) -> Vec<KeyDoc> {
     keys.iter()
-        .map(|Key { name, shape, default, doc, set: _ }| KeyDoc { name, shape, default, doc })
+        .map(|key| {
+            let Key { name, shape, default, doc, set: _ } = key;
+            KeyDoc { name, shape, default, doc, choices: key.choices() }
+        })
         .collect()
 }
 
@@ -97,7 +102,7 @@ pub(super) fn home_of(at: &str, name: &str) -> Option<String> {
 /// Whether the value of a key of this name may be shown: it is known, and never a secret.
 pub(super) fn is_public(name: &str) -> bool {
     let known = reference().iter().any(|section| section.keys.iter().any(|key| key.name == name));
-    known && !matches!(name, "token" | "headers" | "url" | "upstream")
+    known && !matches!(name, "token" | "headers" | "api_key" | "url" | "upstream")
 }
 
 /// What to say of a name that is none of those that exist.

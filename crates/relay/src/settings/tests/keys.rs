@@ -1,7 +1,7 @@
 //! Every key of the file: what it takes, and what it refuses.
 
 use super::*;
-use relay_core::config::LogLevel;
+use relay_core::config::{LogFormat, LogLevel, LogSettings};
 use relay_core::{ClientLimit, Profile, ProfileOverrides};
 
 #[test]
@@ -12,7 +12,7 @@ fn the_documented_defaults_are_the_defaults() {
         text +=
             &section.head.replace("client.NAME", "client.other").replace("upstream.NAME", "upstream.openai");
         text += "\n";
-        for KeyDoc { name, shape, default, doc } in section.keys {
+        for KeyDoc { name, shape, default, doc, .. } in section.keys {
             assert!(!shape.is_empty() && doc.ends_with('.'), "{name}");
             if !default.is_empty() {
                 text += &format!("{name} = {default}\n");
@@ -83,6 +83,10 @@ fn every_limit_is_read() {
         total = "128MB"
         [log]
         level = "debug"
+        format = "json"
+        file = "relay.log"
+        max_size = "1MiB"
+        max_files = 2
         "#,
     );
     let timeouts = config.timeouts;
@@ -91,7 +95,14 @@ fn every_limit_is_read() {
     assert_eq!((timeouts.pool_idle, timeouts.drain), (ms(0), ms(1500)));
     assert_eq!((config.hold.bytes, config.hold.time), (65_536, ms(6000)));
     assert_eq!((config.bodies.each, config.bodies.total), (1000, 128_000_000));
-    assert_eq!(config.log.level, LogLevel::Debug);
+    let log = LogSettings {
+        level: LogLevel::Debug,
+        format: LogFormat::Json,
+        file: Some("relay.log".into()),
+        max_size: 1 << 20,
+        max_files: 2,
+    };
+    assert_eq!(config.log, log);
 }
 
 #[test]
@@ -121,6 +132,7 @@ fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
         [upstream.mine]
         url = "http://10.0.0.7:4000"
         headers = { "x-team" = "blue", "X-Many" = ["1", "2"] }
+        api_key = "sk-mine"
         allow_plaintext = true
         strip_v1 = true
         [upstream.openai]
@@ -134,7 +146,8 @@ fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
         mine.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     assert_eq!(headers, [("x-many", &b"1"[..]), ("x-many", b"2"), ("x-team", b"blue")]);
     assert_eq!((mine.allow_plaintext, mine.strip_v1), (true, Some(true)));
-    assert!(!format!("{mine:?}").contains("blue"));
+    assert_eq!(mine.api_key.as_ref().map(|key| key.expose()), Some("sk-mine"));
+    assert!(!format!("{mine:?}").contains("blue") && !format!("{mine:?}").contains("sk-mine"));
     let openai = config.upstreams.get("openai").unwrap();
     assert_eq!((openai.url.to_string().as_str(), openai.headers.len()), ("https://api.openai.com/v1", 1));
     assert!(config.upstreams.get("chatgpt").is_some_and(Upstream::strips_v1));
@@ -261,6 +274,10 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("bodies", "total = \"8mib\"", "unknown unit `mib`", "did you mean \"8MiB\"?"),
     ("bodies", "total = \"1MiB\"", "`bodies.each` (128MiB) is more than `bodies.total` (1MiB)", "raise"),
     ("log", "level = \"loud\"", "is none of the choices", "error, warn, info, debug, trace"),
+    ("log", "format = \"xml\"", "is none of the choices", "text, json"),
+    ("log", "file = 1", "is a number, not text", "quotes"),
+    ("log", "max_size = \"1KiB\"", "is too small", "allowed is 4KiB to"),
+    ("log", "max_files = 0", "is out of range", "from 1 to 1000"),
     ("client.codex", "profile = \"none\"", "names no profile", "profiles: auto, batch"),
     ("client.codex", "limit = \"10ms\"", "is too short", "allowed is 1s to 7d"),
     ("client.codex", "cut_fatal = 1", "is a number, not true or false", "without quotes"),
@@ -273,6 +290,8 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("upstream.openai", "headers = { \"a b\" = \"a\" }", "holds what is no header name", "letters"),
     ("upstream.openai", "headers = { a = \"s3\\ncret\" }", "that no header can have", "one line"),
     ("upstream.openai", "headers = { a = 1 }", "is a number, not text", "quotes"),
+    ("upstream.openai", "api_key = \"s3 cret\"", "`upstream.openai.api_key` is no key", "one word"),
+    ("upstream.openai", "api_key = \"\"", "`upstream.openai.api_key` is no key", "one word"),
     ("upstream.openai", "allow_plaintext = \"yes\"", "is text, not true or false", "true or false"),
     ("upstream.openai", "strip_v1 = 0", "is a number, not true or false", "true or false"),
     ("upstream.\"a b\"", "url = \"http://a\"", "this cannot be a name", "1 to 64 letters"),
