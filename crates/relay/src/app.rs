@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use relay_core::config::Config;
 use tokio::net::{TcpListener, TcpStream};
@@ -45,7 +46,7 @@ pub struct Parts {
 
 /// A relay that runs.
 pub struct Relay {
-    shared: Arc<Shared>,
+    current: Arc<ArcSwap<Shared>>,
     accepting: JoinSet<()>,
     connections: Connections,
 }
@@ -56,25 +57,44 @@ impl Relay {
     pub fn start(parts: Parts) -> Self {
         let Parts { config, targets, tls, clock, observers, sockets } = parts;
         let listening = sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
-        let shared = Arc::new(Shared::new(Common { config, targets, tls, clock, observers, listening }));
+        let shared = Shared::new(Common { config, targets, tls, clock, observers, listening });
+        let current = Arc::new(ArcSwap::from_pointee(shared));
         let connections = Connections::default();
         let mut accepting = JoinSet::new();
         for socket in sockets {
-            accepting.spawn(accept(Arc::clone(&shared), socket, Arc::clone(&connections)));
+            accepting.spawn(accept(Arc::clone(&current), socket, Arc::clone(&connections)));
         }
-        Self { shared, accepting, connections }
+        Self { current, accepting, connections }
     }
 
     /// The sums since the start.
     #[must_use]
     pub fn status(&self) -> Arc<Status> {
-        Arc::clone(&self.shared.status)
+        Arc::clone(&self.current.load().status)
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.current.load().config)
+    }
+
+    /// Tells the observers something about the relay.
+    pub fn notice(&self, notice: &Notice) {
+        self.current.load().observers.notice(notice);
+    }
+
+    /// From now on calls go by these settings; open ones keep those they began with. `tls` where that changed.
+    /// Addresses, port and token stay as they are.
+    pub fn reload(&self, config: Config, targets: Targets, tls: Option<Arc<rustls::ClientConfig>>) {
+        let next = self.current.load().under(config, targets, tls);
+        self.current.store(Arc::new(next));
     }
 
     /// Stops taking calls, waits for those that are open, at most as long as the settings say, or until
     /// `hurry` is ready, and drops the rest.
     pub async fn drain(mut self, hurry: impl Future<Output = ()>) {
-        let shared = &self.shared;
+        let shared = self.current.load_full();
         let within = shared.config.timeouts.drain;
         shared.observers.notice(&Notice::Draining { open: shared.status.open(), within });
         self.accepting.shutdown().await;
@@ -93,30 +113,31 @@ impl Relay {
     }
 }
 
-async fn accept(shared: Arc<Shared>, socket: TcpListener, connections: Connections) {
+async fn accept(current: Arc<ArcSwap<Shared>>, socket: TcpListener, connections: Connections) {
     loop {
         match socket.accept().await {
             Ok((stream, _peer)) => {
                 let mut connections = connections.lock().await;
                 // Those that have ended give their memory back.
                 while connections.try_join_next().is_some() {}
-                connections.spawn(connection(Arc::clone(&shared), stream));
+                connections.spawn(connection(Arc::clone(&current), stream));
             }
             Err(error) => {
                 // Out of file descriptors, most likely: the ones in use will come free.
-                shared.observers.notice(&Notice::AcceptFailed(error.to_string()));
+                current.load().observers.notice(&Notice::AcceptFailed(error.to_string()));
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-async fn connection(shared: Arc<Shared>, stream: TcpStream) {
+async fn connection(current: Arc<ArcSwap<Shared>>, stream: TcpStream) {
     // A small answer must not wait for the acknowledgement of the one before it.
     let _refused = stream.set_nodelay(true);
     keepalive::watch(&stream);
-    let serving = Arc::clone(&shared);
-    let service = hyper::service::service_fn(move |request| serve(Arc::clone(&serving), request));
+    // What tells of the end is the same under all settings.
+    let shared = current.load_full();
+    let service = hyper::service::service_fn(move |request| serve(current.load_full(), request));
     let connection = hyper::server::conn::http1::Builder::new()
         .preserve_header_case(true)
         .half_close(false)

@@ -20,6 +20,7 @@ use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::shared::Shared;
 use crate::target::{self, Target};
 use crate::understand::Understood;
+use crate::wishes::{self, Wishes};
 use crate::{admin, tunnel};
 
 /// Serves one request.
@@ -74,6 +75,17 @@ impl From<target::Refusal> for Refused {
     }
 }
 
+impl From<wishes::Refusal> for Refused {
+    fn from(refusal: wishes::Refusal) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            fault: Fault::BadRequest,
+            code: "bad_steady_header",
+            words: refusal.to_string(),
+        }
+    }
+}
+
 fn checked(shared: &Shared, request: &Request<Incoming>) -> Result<Checked, Refused> {
     let headers = request.headers();
     let full = guard::path_and_query(request.uri()).unwrap_or("");
@@ -117,6 +129,10 @@ async fn forward(
     request: Request<Incoming>,
     full: String,
 ) -> Result<Response<ReplyBody>, Abort> {
+    let wishes = match Wishes::of(request.headers(), &shared.config) {
+        Ok(wishes) => wishes,
+        Err(refusal) => return Ok(refuse(request, refusal.into()).await),
+    };
     let upgrades = tunnel::is_upgrade(request.headers());
     // A WebSocket opens with GET on the path that a POST generates on.
     let generates = route(&Method::POST, path_of(&full)).operation == Operation::Generation;
@@ -140,7 +156,7 @@ async fn forward(
         // The client's own upload broke off: there is nobody left to answer.
         Err(_broken) => return Err(Abort::Broken),
     };
-    let understood = Understood::of(&shared, &parts, path_of(&full), &taken);
+    let understood = Understood::of(&shared, &parts, path_of(&full), &taken, wishes);
     let target = match (understood.upstream(), target) {
         (Some(name), _) => shared.targets.named(name, ask),
         (None, known) => known,

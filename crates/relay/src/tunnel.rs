@@ -54,6 +54,7 @@ pub(crate) async fn open(
     *ask.headers_mut() = forwardable(&parts.headers);
     keep_case(&parts.extensions, ask.extensions_mut());
     let headers = ask.headers_mut();
+    upstream.lend_key(headers);
     if let Ok(host) = HeaderValue::from_str(&upstream.url.authority()) {
         headers.insert(header::HOST, host);
     }

@@ -28,6 +28,7 @@ use crate::open::OpenCall;
 use crate::profile;
 use crate::shared::Shared;
 use crate::target::Target;
+use crate::wishes::Wishes;
 
 /// What was understood of a request whose body is at hand or on its way.
 pub(crate) struct Understood {
@@ -38,12 +39,13 @@ pub(crate) struct Understood {
     peeked: Option<Peek>,
     /// The route of the settings that fits.
     by: Option<config::Route>,
+    wishes: Wishes,
     opened: Moment,
     encoding: Option<Encoding>,
 }
 
 impl Understood {
-    pub(crate) fn of(shared: &Shared, parts: &Parts, path: &str, taken: &Taken) -> Self {
+    pub(crate) fn of(shared: &Shared, parts: &Parts, path: &str, taken: &Taken, wishes: Wishes) -> Self {
         let route = route(&parts.method, path);
         let encoding = Encoding::named(parts.headers.get_all(http::header::CONTENT_ENCODING));
         let posted = parts.method == Method::POST;
@@ -59,7 +61,8 @@ impl Understood {
         let model = peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let by = shared.config.route(path, client.kind, model).cloned();
         let nature = nature(route.operation, kept, peeked.as_ref());
-        Self { route, client, client_limit, nature, peeked, by, encoding, opened: shared.clock.now() }
+        let opened = shared.clock.now();
+        Self { route, client, client_limit, nature, peeked, by, wishes, opened, encoding }
     }
 
     /// The upstream that the route names.
@@ -69,14 +72,15 @@ impl Understood {
 
     /// The call.
     pub(crate) fn into_call(self, shared: &Arc<Shared>, parts: Parts, target: Target, taken: Taken) -> Drive {
-        let opened = self.opened;
+        let (opened, untouched) = (self.opened, self.wishes.off);
         let account = account_key(&parts.headers);
         let (kept, passing) = match taken {
             Taken::Kept(bytes, place) => (Some((bytes, place)), None),
             Taken::Passing(passing) => (None, Some(passing)),
         };
         let body = KeptBody::new(account.number(), self.encoding, decode_limit(shared), kept);
-        let (profile_name, profile) = profile::of(&shared.config, self.by.as_ref(), &self.client);
+        let (profile_name, profile) =
+            profile::of(&shared.config, self.by.as_ref(), &self.client, &self.wishes);
         let (before, not_before) = inherited(shared, &self.client, &body, opened);
         let asked = self.asked(shared, opened);
         let labels = Labels {
@@ -93,9 +97,17 @@ impl Understood {
             OpenCall::new(Arc::clone(shared), shared.next_call(), Call::new(plan, opened), self.client, body);
         open.may_be_cut(turn);
         open.emit(&Event::CallOpened { labels, inherited_sends: before.sends });
-        let headers = forwardable(&parts.headers);
-        let order =
-            Order { method: parts.method, headers, extensions: parts.extensions, target, account, passing };
+        let mut headers = forwardable(&parts.headers);
+        target.upstream.lend_key(&mut headers);
+        let order = Order {
+            method: parts.method,
+            headers,
+            extensions: parts.extensions,
+            target,
+            account,
+            passing,
+            untouched,
+        };
         Drive { open, order, asked, opened }
     }
 
@@ -110,7 +122,8 @@ impl Understood {
             && generation
             && self.route.dialect.name() == "openai_responses"
             && self.nature.self_contained
-            && peeked.is_some_and(|body| !body.compaction);
+            && peeked.is_some_and(|body| !body.compaction)
+            && !self.wishes.off;
         let cuts_left =
             client.turn.as_ref().is_some_and(|turn| shared.ledger().cuts(turn, now) < settings.cuts);
         Asked {

@@ -102,7 +102,7 @@ impl Show<'_> {
     fn value(&self, path: &[&str], key: &KeyDoc) -> (Option<String>, String) {
         let in_file = self.in_file(path, key.name);
         let [kind, ..] = path else { return (None, String::new()) };
-        if let Some(origin) = self.from_outside(path, key.name) {
+        if let Some(origin) = self.set_outside(path, key.name) {
             let value = self.typed(&format!("{kind}.{}", key.name)).or_else(|| self.of_entry(path, key.name));
             return match in_file {
                 // This one does not replace the file's: it is added.
@@ -120,7 +120,7 @@ impl Show<'_> {
     }
 
     /// Who set the key from outside the file.
-    fn from_outside(&self, path: &[&str], key: &str) -> Option<String> {
+    fn set_outside(&self, path: &[&str], key: &str) -> Option<String> {
         let given = |sets: &str| {
             self.outside.iter().find(|given| given.key == sets).map(|given| self.place(&given.place))
         };

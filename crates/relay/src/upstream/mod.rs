@@ -67,7 +67,7 @@ impl fmt::Display for Origin {
 }
 
 /// What bounds the pool.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolLimits {
     /// For look-up, TCP and TLS together.
     pub connect: Duration,
