@@ -21,6 +21,8 @@ pub(crate) fn serve(flags: &Flags) -> Result<u8, Failure> {
 }
 
 async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
+    // Before they are read: a file that changes meanwhile is read again.
+    let watch = Watch::over(&places(flags));
     let Loaded { config, notices, .. } = load(flags)?;
     let (tls, tls_notices) = tls_config(&config)?;
     let bound = listen(&config)?;
@@ -52,7 +54,7 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     let following = Following { flags, relay: &relay, log: &log, listening, started_with };
     tokio::select! {
         () = signals.next() => {}
-        () = following.follow(hangups) => {}
+        () = following.follow(watch, hangups) => {}
     }
     relay.drain(signals.next()).await;
     log.close();
@@ -70,8 +72,7 @@ struct Following<'a> {
 
 impl Following<'_> {
     /// Reloads whenever a file changes or somebody asks; never ends.
-    async fn follow(&self, mut hangups: Hangups) {
-        let mut watch = Watch::over(&places(self.flags));
+    async fn follow(&self, mut watch: Watch, mut hangups: Hangups) {
         loop {
             let asked = tokio::select! {
                 () = hangups.next() => {

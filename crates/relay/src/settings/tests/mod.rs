@@ -393,9 +393,10 @@ fn the_file_that_is_named_is_the_one_that_is_read() {
 #[test]
 fn the_template_of_the_wire_cases_is_valid() {
     let text = include_str!("../../../../../tests/cases/relay.toml.tmpl");
-    let text = [("{port}", "4000"), ("{upstream}", "http://127.0.0.1:4001"), ("{ca}", "")]
-        .iter()
-        .fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
+    let text =
+        [("{port}", "4000"), ("{upstream}", "http://127.0.0.1:4001"), ("{ca}", ""), ("{logdir}", "/logs")]
+            .iter()
+            .fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
     assert!(!text.contains('{'), "{text}");
     let config = good(&text);
     assert_eq!((config.port, config.profile.name()), (4000, "cases"));
