@@ -1,5 +1,5 @@
 //! What a request carries, and who issued it: the ground on which a relay without settings picks an upstream.
-//! Not a check of the credential. Nothing here logs, keeps or returns one.
+//! Not a check of the credential. Nothing here logs, keeps or returns one. And the lending of a key of our own.
 //!
 //! Every header that can hold a credential is judged, because clients send two at once (Claude Code does
 //! when both of its variables are set) and the one that is not looked at would go to the wrong house.
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 
 static JUDGED: [HeaderName; 4] = [
@@ -117,6 +117,24 @@ pub fn judge(headers: &HeaderMap) -> Verdict {
         (None, Some(one), Some(other)) => Verdict::Disagree { one, other },
         (None, Some((_, issuer)), None) => Verdict::One(issuer),
         (None, None, _) => Verdict::None,
+    }
+}
+
+/// Adds a key to a request that carries no credential at all; any other keeps its own.
+pub fn lend(key: &str, headers: &mut HeaderMap) {
+    if judge(headers) != Verdict::None {
+        return;
+    }
+    // Anthropic takes its keys in a header of their own, and its sign-in tokens like everybody else.
+    let (name, value) = if key.starts_with("sk-ant-api") {
+        (HeaderName::from_static("x-api-key"), HeaderValue::from_str(key))
+    } else {
+        (AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {key}")))
+    };
+    // What no header can hold is refused when the settings are read.
+    if let Ok(mut value) = value {
+        value.set_sensitive(true);
+        headers.insert(name, value);
     }
 }
 
@@ -293,6 +311,22 @@ mod tests {
             headers.append(*name, value.parse().unwrap());
         }
         headers
+    }
+
+    #[test]
+    fn a_key_is_lent_only_to_a_request_without_any_credential() {
+        let lent = |key: &str, before: &[(&'static str, &str)]| {
+            let mut headers = headers(before);
+            lend(key, &mut headers);
+            ["authorization", "x-api-key"].map(|name| Some(headers.get(name)?.to_str().ok()?.to_owned()))
+        };
+        let text = |value: &str| Some(value.to_owned());
+        assert_eq!(lent("sk-1", &[]), [text("Bearer sk-1"), None]);
+        assert_eq!(lent("sk-1", &[("authorization", "Bearer")]), [text("Bearer sk-1"), None]);
+        assert_eq!(lent("sk-1", &[("authorization", "Bearer dummy")]), [text("Bearer dummy"), None]);
+        assert_eq!(lent("sk-1", &[("x-api-key", "mine")]), [None, text("mine")]);
+        assert_eq!(lent("sk-ant-api03-1", &[]), [None, text("sk-ant-api03-1")]);
+        assert_eq!(lent("sk-ant-oat01-1", &[]), [text("Bearer sk-ant-oat01-1"), None]);
     }
 
     fn jwt(payload: &str) -> String {

@@ -26,7 +26,7 @@ use relay_core::config::{self, Config, Secret, UpstreamChoice};
 use relay_core::units::Invalid;
 use relay_core::{BaseUrl, Scheme};
 
-use crate::credential::{Issuer, Verdict, judge};
+use crate::credential::{Issuer, Verdict, lend};
 use crate::upstream::Origin;
 
 /// Paths that belong to a version of the API, and that clients send without it if their base URL has none.
@@ -112,21 +112,8 @@ impl Upstream {
 
     /// Adds the key of this upstream, where there is one, to a request that carries no credential at all.
     pub fn lend_key(&self, headers: &mut HeaderMap) {
-        let Some(key) = &self.api_key else { return };
-        if judge(headers) != Verdict::None {
-            return;
-        }
-        let key = key.expose();
-        // Anthropic takes its keys in a header of their own, and its sign-in tokens like everybody else.
-        let (name, value) = if key.starts_with("sk-ant-api") {
-            (HeaderName::from_static("x-api-key"), key.to_owned())
-        } else {
-            (http::header::AUTHORIZATION, format!("Bearer {key}"))
-        };
-        // What no header can hold is refused when the settings are read.
-        if let Ok(mut value) = HeaderValue::from_str(&value) {
-            value.set_sensitive(true);
-            headers.insert(name, value);
+        if let Some(key) = &self.api_key {
+            lend(key.expose(), headers);
         }
     }
 
@@ -418,30 +405,6 @@ mod tests {
         for (url, v1, path, expected) in rows {
             assert_eq!(joined(url, v1, path), expected, "{url} + {path}");
         }
-    }
-
-    #[test]
-    fn a_key_is_lent_only_to_a_request_without_any_credential() {
-        let key = |key: &str| Some(Secret::new(key.to_owned()));
-        let mut upstream = Upstream { api_key: key("sk-1"), ..Upstream::parse("x", "http://a").unwrap() };
-        let lent = |upstream: &Upstream, before: &[(&'static str, &'static str)]| {
-            let mut headers = HeaderMap::new();
-            for (name, value) in before {
-                headers.append(*name, HeaderValue::from_static(value));
-            }
-            upstream.lend_key(&mut headers);
-            let header = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-            (header("authorization"), header("x-api-key"))
-        };
-        let bearer = |value: &str| Some(value.to_owned());
-        assert_eq!(lent(&upstream, &[]), (bearer("Bearer sk-1"), None));
-        assert_eq!(lent(&upstream, &[("authorization", "Bearer")]), (bearer("Bearer sk-1"), None));
-        assert_eq!(lent(&upstream, &[("authorization", "Bearer dummy")]), (bearer("Bearer dummy"), None));
-        assert_eq!(lent(&upstream, &[("x-api-key", "mine")]), (None, bearer("mine")));
-        upstream.api_key = key("sk-ant-api03-1");
-        assert_eq!(lent(&upstream, &[]), (None, bearer("sk-ant-api03-1")));
-        upstream.api_key = None;
-        assert_eq!(lent(&upstream, &[]), (None, None));
     }
 
     #[test]

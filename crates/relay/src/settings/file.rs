@@ -4,9 +4,10 @@
 use super::env_file::EnvFile;
 use super::errors::{Findings, Place, line_around};
 use super::keys::{
-    BODIES, CLIENT, CODEX, HOLD, LOG, NUMBERS, PROFILE, ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft,
-    TIMEOUTS, UPSTREAM, UpstreamDraft,
+    BODIES, CLIENT, CODEX, HOLD, LOG, PROFILE, ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft, TIMEOUTS,
+    UPSTREAM, UpstreamDraft,
 };
+use super::numbers::NUMBERS;
 use super::read::{Into, Reader, Spans, Target, mask_secrets};
 use super::reference::{SECTIONS, is_public};
 use super::{Env, Flags, ReadFile};

@@ -15,6 +15,7 @@ mod errors;
 mod file;
 mod keys;
 mod layers;
+mod numbers;
 mod page;
 mod read;
 mod reference;

@@ -1,7 +1,8 @@
 //! The settings as a reader meets them: every section, every key, and where a misplaced one belongs.
 //! Made from the lists in `keys`; nothing is said twice.
 
-use super::keys::{BODIES, CLIENT, CODEX, HOLD, LOG, NUMBERS, PROFILE, RELAY, ROUTE, TIMEOUTS, UPSTREAM};
+use super::keys::{BODIES, CLIENT, CODEX, HOLD, LOG, PROFILE, RELAY, ROUTE, TIMEOUTS, UPSTREAM};
+use super::numbers::NUMBERS;
 use super::read::{Key, one_of};
 use relay_core::units::Invalid;
 
