@@ -142,7 +142,7 @@ pub struct Flags {
     /// of the configuration file. Also STEADY_RELAY_PROFILE.
     #[arg(long, global = true, value_name = "NAME")]
     pub profile: Option<String>,
-    /// A file of NAME=value lines, read before the configuration file and after the environment
+    /// A file of NAME=value lines; they count after the environment and before the configuration file
     ///
     /// A `.env` in the working directory is never read unless it is named here. Also STEADY_RELAY_ENV_FILE; and the
     /// file steady-relay/env in the user's configuration folder is read if it exists.
@@ -160,7 +160,7 @@ pub struct Flags {
     pub log_format: Option<String>,
     /// A file to write the log to as well
     ///
-    /// `max_size` and `max_files` below [log] in the configuration file bound it. Also STEADY_RELAY_LOG_FILE.
+    /// `max_size` and `max_files` below `[log]` in the configuration file bound it. Also STEADY_RELAY_LOG_FILE.
     #[arg(long, global = true, value_name = "FILE")]
     pub log_file: Option<String>,
     /// Of an older tool: `--mode proxy` is accepted and does nothing.

@@ -17,14 +17,15 @@ pub(super) const NUMBERS: &[Key<ProfileOverrides>] = &[
         shape: "whole number or \"unlimited\"",
         default: "8",
         doc: "The most sends of one call, the first included. Zero is zero; `\"unlimited\"`: patience alone \
-              ends it.",
+              ends it. The tool codex-retry sends 4 to 6 times by fault, opencodex 3 times.",
         set: |numbers, given| sends(given).map(|count| numbers.sends = Some(count)),
     },
     Key {
         name: "failed_sends",
         shape: "whole number",
         default: "3",
-        doc: "The most sends of one call that may end in a failure of the upstream, the last included.",
+        doc: "The most sends of one call that may end in a failure of the upstream, the last included. The tool \
+              codex-retry has 3 resends of them, which are 4 sends; opencodex has 3 sends.",
         set: |numbers, given| given.count(0..=1000).map(|value| numbers.failed_sends = Some(value)),
     },
     Key {
@@ -47,7 +48,8 @@ pub(super) const NUMBERS: &[Key<ProfileOverrides>] = &[
         name: "ambiguous_resends",
         shape: "whole number",
         default: "1",
-        doc: "How many times a call that may already have run may be sent again. Each may be billed twice.",
+        doc: "How many times a call that may already have run may be sent again. Each may be billed twice. Opencodex \
+              has none; codex-retry sends a 504 again 3 times.",
         set: |numbers, given| given.count(0..=10).map(|value| numbers.ambiguous_resends = Some(value)),
     },
     Key {
@@ -78,7 +80,8 @@ pub(super) const NUMBERS: &[Key<ProfileOverrides>] = &[
         name: "base",
         shape: "time",
         default: "\"1s\"",
-        doc: "The first wait after at capacity, throttled or failed, where the upstream names none.",
+        doc: "The first wait after at capacity, throttled or failed, where the upstream names none. The tool \
+              codex-retry begins with 1.5 s, opencodex with 400 ms.",
         set: |numbers, given| given.duration(FIRST_WAIT).map(|value| numbers.base = Some(value)),
     },
     Key {
@@ -92,7 +95,8 @@ pub(super) const NUMBERS: &[Key<ProfileOverrides>] = &[
         name: "cap",
         shape: "time",
         default: "\"30s\"",
-        doc: "No such wait grows past this; at least `base`. `jitter` comes on top.",
+        doc: "No such wait grows past this; at least `base`. `jitter` comes on top. The tool codex-retry ends at \
+              60 s, chance included; opencodex at 5 s.",
         set: |numbers, given| given.duration(FIRST_WAIT).map(|value| numbers.cap = Some(value)),
     },
     Key {
@@ -145,7 +149,9 @@ pub(super) const NUMBERS: &[Key<ProfileOverrides>] = &[
         name: "useless_floor",
         shape: "time",
         default: "\"1.5s\"",
-        doc: "The shortest wait where the upstream named one that says nothing: zero, past, negative, garbage.",
+        doc: "The shortest wait where the upstream named one that says nothing: zero, past, negative, \
+              garbage. The tool codex-retry raises every shorter wait to 1.5 s; here a valid one, however short, \
+              is heeded.",
         set: |numbers, given| given.duration(ANY_TIME).map(|value| numbers.useless_floor = Some(value)),
     },
 ];

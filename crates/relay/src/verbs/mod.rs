@@ -28,8 +28,12 @@ pub(crate) fn say(words: &str) {
 
 /// Data, on standard output.
 fn print(data: &str) -> Result<u8, Failure> {
-    let written = writeln!(std::io::stdout(), "{data}");
-    written.map(|()| 0).map_err(|error| Failure(1, format!("error: standard output: {error}")))
+    match writeln!(std::io::stdout(), "{data}") {
+        Ok(()) => Ok(0),
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
+        Err(error) => Err(Failure(1, format!("error: standard output: {error}"))),
+    }
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {

@@ -67,7 +67,9 @@ impl Queue {
 
     /// Takes no more lines, and waits a moment until those that were handed over are written.
     pub(super) fn close(&self) {
-        drop(self.lines.lock().unwrap_or_else(PoisonError::into_inner).take());
+        if self.lines.lock().unwrap_or_else(PoisonError::into_inner).take().is_none() {
+            return;
+        }
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         match done.recv_timeout(LAST) {
             // Written, or stuck: either way the program ends now.
