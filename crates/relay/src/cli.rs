@@ -5,6 +5,8 @@ use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::demo;
+
 /// A local relay that lets AI coding agents survive services that run out of capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
 #[command(
@@ -35,6 +37,10 @@ const RUN_EXAMPLES: &str = "Examples:
   steady-relay run -- codex exec \"fix the failing test\"
   steady-relay run --profile patient -- claude";
 
+const DEMO_EXAMPLES: &str = "Examples:
+  steady-relay demo
+  steady-relay demo --quick --seed 7";
+
 impl Cli {
     /// What to do.
     #[must_use]
@@ -55,6 +61,12 @@ pub enum Verb {
     /// and exit code pass through.
     #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Watch the relay work against a pretend service that runs out of capacity. Needs no account.
+    ///
+    /// Three scenes, each without the relay and with it, in under a minute. Settings are not read, and nothing
+    /// leaves this machine. Exit code 0: the relay did no worse than the client alone.
+    #[command(after_help = DEMO_EXAMPLES, after_long_help = DEMO_EXAMPLES)]
+    Demo(demo::Options),
 }
 
 /// The client to run.
@@ -169,7 +181,12 @@ mod tests {
 
     #[test]
     fn help_has_two_examples_and_fits() {
-        for (line, verb) in [("steady-relay", ""), ("steady-relay serve", ""), ("steady-relay run", "run")] {
+        for (line, verb) in [
+            ("steady-relay", ""),
+            ("steady-relay serve", ""),
+            ("steady-relay run", "run"),
+            ("steady-relay demo", "demo"),
+        ] {
             for flag in ["-h", "--help"] {
                 let help = Cli::try_parse_from(format!("{line} {flag}").split(' ')).unwrap_err();
                 assert_eq!(help.exit_code(), 0);

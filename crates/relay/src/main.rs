@@ -13,6 +13,7 @@ use relay_core::config::{Config, LogLevel};
 use steady_relay::app::{Parts, Relay};
 use steady_relay::cli::{Cli, Flags, Verb};
 use steady_relay::clock::SystemClock;
+use steady_relay::demo;
 use steady_relay::listen::{Bound, Place, bind};
 use steady_relay::observe::log::Log;
 use steady_relay::observe::{Notice, Observer};
@@ -35,6 +36,12 @@ fn main() -> ExitCode {
         Verb::Run(client) => {
             runtime().and_then(|runtime| runtime.block_on(run_client(&cli.flags, &client.command)))
         }
+        // A port, an upstream or a profile would go unheard.
+        Verb::Demo(_) if cli.flags != Flags::default() => {
+            Err(Failure(2, "error: the demo takes none of the relay's own flags".to_owned()))
+        }
+        Verb::Demo(options) => runtime()
+            .and_then(|runtime| runtime.block_on(demo::run(options)).map_err(|words| Failure(1, words))),
     };
     match ended {
         Ok(code) => ExitCode::from(code),
