@@ -5,15 +5,16 @@
 //! `server_is_overloaded` ends its turn with its own words after one request. Claude Code and the SDKs obey
 //! `x-should-retry: false`. A cut connection leaves the client's own policy in force.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::call::{Ending, Stop, Why};
 use crate::client::Kind;
 use crate::dialect::{Dialect, failed_event};
+use crate::evidence::Evidence;
 use crate::failure::{Failure, Told};
 use crate::fault::Fault;
 use crate::redact::redact;
+use crate::retry_after::Advice;
 
 /// What the relay does towards the client.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,21 +86,51 @@ pub fn say(listener: &Listener<'_>, ending: &Ending) -> Say {
             Told::ByStatus | Told::InBody | Told::InStream => Say::Upstream(Touch::default()),
             Told::ByTransport => Say::Cut,
         },
-        Ending::Refused(why, failure) => {
-            own(listener, failure, refusal_code(*why, failure), &refusal(listener, *why, failure))
-        }
+        Ending::Refused(why, failure) => refuse(listener, *why, failure),
         Ending::GaveUp(Stop::Draining, _) | Ending::ClientLeft => Say::Cut,
-        Ending::GaveUp(stop, None) => {
-            let none = Failure::of_transport(Fault::NeverSent, crate::evidence::Evidence::NeverSent);
-            own(
-                listener,
-                &none,
-                stop_code(*stop),
-                "steady-relay: this call may not be sent: its profile allows no send.\nhint: raise `sends` of the profile",
-            )
-        }
+        Ending::GaveUp(stop, None) => unsent(listener, *stop),
         Ending::GaveUp(stop, Some(failure)) => gave_up(listener, *stop, failure),
     }
+}
+
+/// The end of a call that was not sent at all: it may not be, or its turn was cut and must not go on yet.
+fn unsent(listener: &Listener<'_>, stop: Stop) -> Say {
+    let failure = |fault| Failure::of_transport(fault, Evidence::NeverSent);
+    match stop {
+        Stop::SendsSpent => own(
+            listener,
+            status_of(Fault::NeverSent),
+            &failure(Fault::NeverSent),
+            stop_code(stop),
+            "steady-relay: this call may not be sent: its profile allows no send.\nhint: raise `sends` of the profile",
+        ),
+        Stop::PatienceSpent | Stop::FloorTooFar | Stop::Draining => {
+            let failure = failure(Fault::AtCapacity);
+            if speaks_codex(listener) && listener.streams {
+                return codex_capacity(&failure);
+            }
+            let message = format!(
+                "steady-relay: {} is at capacity and asks for a longer wait than the patience of {:.0} s.\n\
+                 hint: come back later, or raise `patience`",
+                listener.upstream,
+                listener.tried.patience.as_secs_f64()
+            );
+            own(listener, status_of(failure.fault), &failure, stop_code(stop), &message)
+        }
+    }
+}
+
+/// We do not send again what may have run, and the client must not either: an answer of our own is no 5xx.
+fn refuse(listener: &Listener<'_>, why: Why, failure: &Failure) -> Say {
+    let obeys = matches!(listener.kind, Kind::ClaudeCode | Kind::Stainless);
+    let status = match why {
+        Why::MayHaveRun if failure.told == Told::ByStatus && obeys => {
+            return Say::Upstream(Touch { refuse_retry: true, status: None });
+        }
+        Why::MayHaveRun | Why::StillRunning => MAY_HAVE_RUN,
+        Why::Certificate => status_of(Fault::NeverSent),
+    };
+    own(listener, status, failure, refusal_code(why, failure), &refusal(listener, why, failure))
 }
 
 /// Codes after which Codex ends the turn at once, in its own words, when they come in a stream.
@@ -114,9 +145,7 @@ fn gave_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> Say {
             _ if final_in_stream => Say::Upstream(Touch::default()),
             Fault::AtCapacity | Fault::Overloaded if listener.streams => codex_capacity(failure),
             // One request, and the words of the service: but a Retry-After would arm it again.
-            Fault::Throttled
-                if failure.status == Some(429) && failure.advice == crate::retry_after::Advice::Silent =>
-            {
+            Fault::Throttled if failure.status == Some(429) && failure.advice == Advice::Silent => {
                 Say::Upstream(Touch { refuse_retry: true, status: None })
             }
             Fault::AtCapacity
@@ -132,20 +161,26 @@ fn gave_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> Say {
             | Fault::BrokenStream
             | Fault::EmptyAnswer
             | Fault::NoAnswer
-            | Fault::NeverSent => own(listener, failure, stop_code(stop), &message()),
+            | Fault::NeverSent => {
+                own(listener, status_of(failure.fault), failure, stop_code(stop), &message())
+            }
         };
     }
     match failure.told {
-        Told::ByStatus => Say::Upstream(Touch { refuse_retry: true, status: None }),
-        // A 200 that carries an error reads as an empty success in the SDKs.
-        Told::InBody => Say::Upstream(Touch { refuse_retry: true, status: Some(status_of(failure.fault)) }),
+        // A 200 that carries an error, or a page, reads as an empty success in the SDKs.
+        Told::ByStatus | Told::InBody => {
+            let hides = failure.status.is_some_and(|status| status < 400);
+            let status = hides.then(|| status_of(failure.fault));
+            Say::Upstream(Touch { refuse_retry: true, status })
+        }
         // Claude Code would send it four times; with a status and the refusal to retry, once.
         Told::InStream if listener.kind == Kind::ClaudeCode => {
             let words = failure.message.as_deref().unwrap_or(failure.fault.meaning());
-            own_json(listener, failure, failure.code.as_deref().unwrap_or(stop_code(stop)), &redact(words))
+            let code = failure.code.as_deref().unwrap_or(stop_code(stop));
+            own(listener, status_of(failure.fault), failure, code, &redact(words))
         }
         Told::InStream => Say::Upstream(Touch { refuse_retry: true, status: None }),
-        Told::ByTransport => own(listener, failure, stop_code(stop), &message()),
+        Told::ByTransport => own(listener, status_of(failure.fault), failure, stop_code(stop), &message()),
     }
 }
 
@@ -164,30 +199,29 @@ fn codex_capacity(failure: &Failure) -> Say {
     })
 }
 
-fn own(listener: &Listener<'_>, failure: &Failure, code: &str, message: &str) -> Say {
-    if speaks_codex(listener) {
+fn own(listener: &Listener<'_>, status: u16, failure: &Failure, code: &str, message: &str) -> Say {
+    Say::Own(if speaks_codex(listener) {
         // A 400's body is printed whole, and the request is not sent again.
-        return Say::Own(Own {
+        Own {
             status: 400,
             content_type: "text/plain; charset=utf-8",
-            body: format!("{message}\ncode: {code}"),
+            body: format!("{message} [{code}]"),
             refuse_retry: true,
-        });
-    }
-    own_json(listener, failure, code, message)
-}
-
-fn own_json(listener: &Listener<'_>, failure: &Failure, code: &str, message: &str) -> Say {
-    Say::Own(Own {
-        status: status_of(failure.fault),
-        content_type: "application/json",
-        body: listener.dialect.error_body(failure.fault, code, message).to_string(),
-        refuse_retry: true,
+        }
+    } else {
+        Own {
+            status,
+            content_type: "application/json",
+            body: listener.dialect.error_body(failure.fault, code, message).to_string(),
+            refuse_retry: true,
+        }
     })
 }
 
-/// The status of an answer of our own. What may have run is a 429: clients that do not read `x-should-retry`
-/// (Codex among them) send every 5xx again.
+/// The status of what may have run: clients that do not read `x-should-retry` send every 5xx again.
+const MAY_HAVE_RUN: u16 = 429;
+
+/// The status of an answer of our own.
 const fn status_of(fault: Fault) -> u16 {
     match fault {
         Fault::AtCapacity => 503,
@@ -198,7 +232,7 @@ const fn status_of(fault: Fault) -> u16 {
         Fault::TooLong => 413,
         Fault::Challenge => 403,
         Fault::ServerFailed | Fault::NeverSent => 502,
-        Fault::BrokenStream | Fault::EmptyAnswer | Fault::NoAnswer => 429,
+        Fault::BrokenStream | Fault::EmptyAnswer | Fault::NoAnswer => MAY_HAVE_RUN,
     }
 }
 
@@ -223,73 +257,89 @@ fn refusal(listener: &Listener<'_>, why: Why, failure: &Failure) -> String {
     let who = listener.upstream;
     let sends = sends(listener.tried.sends);
     let seconds = listener.tried.took.as_secs_f64();
-    match why {
-        Why::StillRunning => format!(
-            "steady-relay: {who} did not answer in time ({sends}, {seconds:.1} s).\n\
-             The request is probably still running there, so it was not sent again.\n\
-             hint: try again later, or raise `timeouts.first_byte` and `timeouts.idle`"
+    let (what, hint) = match why {
+        Why::StillRunning => (
+            format!(
+                "{who} did not answer in time ({sends}, {seconds:.1} s); the request is probably still running \
+                 there, so it was not sent again."
+            ),
+            "try again later, or raise `timeouts.first_byte` and `timeouts.idle`",
         ),
         Why::MayHaveRun => {
             let what = match failure.told {
                 Told::ByTransport => "the connection ended without a whole answer".to_owned(),
                 Told::ByStatus | Told::InBody | Told::InStream => answered(failure),
             };
-            format!(
-                "steady-relay: {who}: {what} ({sends}, {seconds:.1} s).\n\
-                 The request may have run, so it was not sent again (ambiguous_resends = 0).\n\
-                 hint: try again yourself, or set `ambiguous_resends = 1`"
+            (
+                format!(
+                    "{who}: {what} ({sends}, {seconds:.1} s); the request may have run, so it was not sent again \
+                     (ambiguous_resends = 0)."
+                ),
+                "try again yourself, or set `ambiguous_resends = 1`",
             )
         }
-        Why::Certificate => format!(
-            "steady-relay: the certificate of {who} was not accepted{}.\n\
-             hint: give your company's CA by `ca_file` or SSL_CERT_FILE; checking cannot be turned off",
-            failure.message.as_deref().map(|words| format!(": {}", redact(words))).unwrap_or_default()
+        Why::Certificate => (
+            format!("the certificate of {who} was not accepted{}.", after_colon(failure)),
+            "give your company's CA by `ca_file` or SSL_CERT_FILE; checking cannot be turned off",
         ),
-    }
+    };
+    lines(listener, failure, &what, hint)
 }
 
 fn given_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> String {
-    let mut text = format!(
-        "steady-relay: gave up after {} in {:.1} s: {} ",
+    let what = match failure.told {
+        Told::ByTransport => {
+            format!("could not answer ({}{})", failure.fault.meaning(), after_colon(failure))
+        }
+        Told::ByStatus | Told::InBody | Told::InStream => answered(failure),
+    };
+    let what = format!(
+        "gave up after {} in {:.1} s: {} {what}.",
         sends(listener.tried.sends),
         listener.tried.took.as_secs_f64(),
         listener.upstream
     );
-    text.push_str(&match failure.told {
-        Told::ByTransport => format!(
-            "could not answer ({}{})",
-            failure.fault.meaning(),
-            failure.message.as_deref().map(|words| format!(": {}", redact(words))).unwrap_or_default()
-        ),
-        Told::ByStatus | Told::InBody | Told::InStream => answered(failure),
-    });
     let patience = listener.tried.patience.as_secs_f64();
     let hint = match stop {
         Stop::SendsSpent => "raise `sends` of the profile, or choose another model".to_owned(),
         Stop::FloorTooFar => match failure.advice {
-            crate::retry_after::Advice::Wait(told) => format!(
+            Advice::Wait(told) => format!(
                 "the service asks for a wait of {:.0} s, patience is {patience:.0} s; come back then, or raise `patience`",
                 told.as_secs_f64()
             ),
-            crate::retry_after::Advice::Silent | crate::retry_after::Advice::Useless => {
-                format!("patience is {patience:.0} s; raise `patience`")
-            }
+            Advice::Silent | Advice::Useless => format!("patience is {patience:.0} s; raise `patience`"),
         },
         Stop::PatienceSpent | Stop::Draining => {
             format!("patience is {patience:.0} s; raise `patience`, or choose another model")
         }
     };
-    let _infallible = write!(text, "\nhint: {hint}");
-    text
+    lines(listener, failure, &what, &hint)
+}
+
+/// At most three: what happened, what was answered before, what to do.
+fn lines(listener: &Listener<'_>, failure: &Failure, what: &str, hint: &str) -> String {
+    let earlier = failure.earlier.as_deref().map_or_else(String::new, |earlier| {
+        format!("\nbefore that: {} {}", listener.upstream, answered(earlier))
+    });
+    format!("steady-relay: {what}{earlier}\nhint: {hint}")
 }
 
 fn answered(failure: &Failure) -> String {
-    let words = failure.message.as_deref().unwrap_or(failure.fault.meaning());
-    let words: String = redact(words).chars().take(300).collect();
+    let words = shown(failure.message.as_deref().unwrap_or(failure.fault.meaning()));
     match failure.status {
         Some(status) => format!("answered {status}, \"{words}\""),
         None => format!("answered \"{words}\""),
     }
+}
+
+fn after_colon(failure: &Failure) -> String {
+    failure.message.as_deref().map(|words| format!(": {}", shown(words))).unwrap_or_default()
+}
+
+/// Words from outside as they may be shown: without secrets, on one line, not too many.
+fn shown(words: &str) -> String {
+    let words = redact(words).split_whitespace().collect::<Vec<_>>().join(" ");
+    words.chars().take(300).collect::<String>().trim_end().to_owned()
 }
 
 fn sends(count: u32) -> String {

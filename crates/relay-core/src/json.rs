@@ -11,7 +11,7 @@ mod error;
 mod hash;
 mod peek;
 
-pub use error::{ErrorFields, error_fields, is_top_level_error, refusal_fields};
+pub use error::{ErrorFields, error_fields, is_kept_thing, is_top_level_error, refusal_fields};
 pub use hash::canonical_hash;
 pub use peek::{Peek, peek};
 

@@ -90,6 +90,8 @@ enum Shape {
     Error(Vec<u8>),
     /// A 2xx JSON answer, which may hide an error.
     Whole(Vec<u8>),
+    /// A stream of events, by its label or by what was asked for; its first byte of substance may say otherwise.
+    Unclear(sse::Splitter),
     /// A stream of events.
     Events(sse::Splitter),
     /// A page where an answer of the model was asked for.
@@ -123,6 +125,7 @@ impl Preamble {
     #[must_use]
     pub fn at_head(&mut self) -> Verdict {
         match self.shape {
+            Shape::Opaque if self.is_hollow() => self.broken(Fault::EmptyAnswer),
             Shape::Opaque => self.pass(),
             Shape::Error(_) if self.head.bodiless => {
                 Verdict::Fault(Box::new(self.judged(Told::ByStatus, None)))
@@ -135,14 +138,19 @@ impl Preamble {
                 failure.status = Some(self.head.status.as_u16());
                 Verdict::Fault(Box::new(failure))
             }
-            Shape::Error(_) | Shape::Whole(_) | Shape::Events(_) => Verdict::Hold,
+            Shape::Error(_) | Shape::Whole(_) | Shape::Unclear(_) | Shape::Events(_) => Verdict::Hold,
         }
     }
 
-    /// A failed answer goes back to the client after all: its bytes pass from here on.
+    /// A success that has no body although an answer of a model was asked for.
+    fn is_hollow(&self) -> bool {
+        let has_none = matches!(self.head.status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT);
+        self.asked.generation && self.head.bodiless && self.head.status.is_success() && !has_none
+    }
+
+    /// A failed answer goes back to the client after all: its bytes pass from here on, what is fatal in it too.
     pub fn release(&mut self) {
         self.passing = true;
-        // The failure is what the client gets: nothing of it is withheld.
         self.asked.withhold = &[];
         if !matches!(self.shape, Shape::Events(_)) {
             self.shape = Shape::Opaque;
@@ -182,15 +190,18 @@ impl Preamble {
                 let body = body.clone();
                 Verdict::Fault(Box::new(self.judge_error(&body)))
             }
-            Shape::Whole(_) | Shape::Events(_) | Shape::Page | Shape::Opaque => self.pass(),
+            Shape::Whole(_) | Shape::Unclear(_) | Shape::Events(_) | Shape::Page | Shape::Opaque => {
+                self.pass()
+            }
         }
     }
 
     /// The copy cannot be decoded: from here on the bytes are opaque.
     #[must_use]
     pub fn undecodable(&mut self) -> Verdict {
-        if let Shape::Error(_) = self.shape {
-            return Verdict::Fault(Box::new(self.judge_error(&[])));
+        if let Shape::Error(body) = &mut self.shape {
+            let body = std::mem::take(body);
+            return Verdict::Fault(Box::new(self.judge_error(&body)));
         }
         self.shape = Shape::Opaque;
         self.pass()
@@ -203,6 +214,7 @@ impl Preamble {
             self.held = self.held.saturating_add(wire.max(decoded.len()));
         }
         let limit = self.asked.hold.bytes;
+        self.clear_up(decoded);
         match &mut self.shape {
             Shape::Error(body) => {
                 body.extend_from_slice(
@@ -225,11 +237,27 @@ impl Preamble {
                 body.extend_from_slice(decoded);
                 Verdict::Hold
             }
+            Shape::Unclear(_) if self.passing => Verdict::Pass,
+            Shape::Unclear(_) if self.held > limit => self.pass(),
+            Shape::Unclear(_) => Verdict::Hold,
             Shape::Events(_) => self.hear_events(decoded, now),
             Shape::Page | Shape::Opaque => {
                 self.events += 1;
                 self.pass()
             }
+        }
+    }
+
+    /// No event starts with a bracket: what does is a JSON body, whatever its label says (a gateway that turns an
+    /// error into a 200 often leaves the label of the stream on it).
+    fn clear_up(&mut self, decoded: &[u8]) {
+        let Shape::Unclear(splitter) = &mut self.shape else { return };
+        let is_blank = |byte: &u8| byte.is_ascii_whitespace() || b"\xEF\xBB\xBF".contains(byte);
+        match decoded.iter().find(|byte| !is_blank(byte)) {
+            // The splitter counts the bytes, and blank ones are no event.
+            None => splitter.push(decoded, |_| {}),
+            Some(b'{' | b'[') => self.shape = Shape::Whole(Vec::new()),
+            Some(_) => self.shape = Shape::Events(splitter.clone()),
         }
     }
 
@@ -286,10 +314,15 @@ impl Preamble {
                 let body = std::mem::take(body);
                 self.judge_whole(&body)
             }
-            Shape::Events(_) if !self.ended && (self.asked.dialect.names_its_end() || self.events == 0) => {
-                self.broken(if self.events == 0 { Fault::EmptyAnswer } else { Fault::BrokenStream })
+            Shape::Events(_) | Shape::Unclear(_) if self.events == 0 && self.asked.generation => {
+                self.broken(Fault::EmptyAnswer)
             }
-            Shape::Events(_) | Shape::Whole(_) | Shape::Page | Shape::Opaque => self.pass(),
+            Shape::Events(_) if !self.ended && self.events > 0 && self.asked.dialect.names_its_end() => {
+                self.broken(Fault::BrokenStream)
+            }
+            Shape::Events(_) | Shape::Unclear(_) | Shape::Whole(_) | Shape::Page | Shape::Opaque => {
+                self.pass()
+            }
         }
     }
 
@@ -334,7 +367,9 @@ impl Preamble {
         if self.asked.generation && body.trim_ascii().is_empty() {
             return self.broken(Fault::EmptyAnswer);
         }
-        if !json::is_top_level_error(body) {
+        // What is kept at the service may tell of an error of its own: a job that failed.
+        let is_answer = !self.asked.generation && json::is_kept_thing(body);
+        if is_answer || !json::is_top_level_error(body) {
             return self.pass();
         }
         let fields = json::error_fields(body);
@@ -374,13 +409,13 @@ fn shape(asked: &Asked, head: &Head) -> Shape {
     if status >= 400 {
         return Shape::Error(Vec::new());
     }
-    if !head.status.is_success() || head.bodiless {
+    if !head.status.is_success() || head.status == StatusCode::NO_CONTENT || head.bodiless {
         return Shape::Opaque;
     }
     let kind = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let kind = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
     if kind == "text/event-stream" {
-        return Shape::Events(sse::Splitter::new(EVENT));
+        return Shape::Unclear(sse::Splitter::new(EVENT));
     }
     if kind == "application/json" || kind.ends_with("+json") {
         return Shape::Whole(Vec::new());
@@ -391,7 +426,10 @@ fn shape(asked: &Asked, head: &Head) -> Shape {
     match kind.as_str() {
         "text/html" => Shape::Page,
         // Some gateways label a stream as plain text; what was asked for decides.
-        _ if asked.streams => Shape::Events(sse::Splitter::new(EVENT)),
+        _ if asked.streams => Shape::Unclear(sse::Splitter::new(EVENT)),
         _ => Shape::Whole(Vec::new()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,378 @@
+//! What each client is told at each end. No case invents a `Retry-After`: [`Own`] has no place for one.
 
+use super::*;
+use crate::dialect::route;
+use crate::evidence::Evidence;
+use crate::retry_after::Advice;
+
+const TRIED: Tried =
+    Tried { sends: 3, took: Duration::from_millis(93_240), patience: Duration::from_secs(120) };
+
+fn listener(kind: Kind) -> Listener<'static> {
+    let path = match kind {
+        Kind::Codex => "/v1/responses",
+        Kind::ClaudeCode => "/v1/messages",
+        Kind::Stainless | Kind::Other => "/v1/chat/completions",
+    };
+    Listener {
+        kind,
+        dialect: route(&http::Method::POST, path).dialect,
+        generation: true,
+        streams: true,
+        upstream: "api.example",
+        tried: TRIED,
+    }
+}
+
+fn failure(told: Told, status: Option<u16>, fault: Fault, evidence: Evidence) -> Failure {
+    let message = Some("Overloaded, try later".into());
+    Failure { told, status, message, ..Failure::of_transport(fault, evidence) }
+}
+
+fn busy() -> Failure {
+    failure(Told::ByStatus, Some(503), Fault::AtCapacity, Evidence::Refused)
+}
+
+fn overloaded() -> Failure {
+    failure(Told::ByStatus, Some(529), Fault::Overloaded, Evidence::Refused)
+}
+
+fn throttled(advice: Advice) -> Failure {
+    Failure { advice, ..failure(Told::ByStatus, Some(429), Fault::Throttled, Evidence::Refused) }
+}
+
+fn in_stream(code: &str, fault: Fault) -> Failure {
+    let code = Some(code.into());
+    Failure { code, by_code: true, ..failure(Told::InStream, Some(200), fault, Evidence::Refused) }
+}
+
+fn in_body() -> Failure {
+    failure(Told::InBody, Some(200), Fault::Overloaded, Evidence::Refused)
+}
+
+fn failed() -> Failure {
+    failure(Told::ByStatus, Some(500), Fault::ServerFailed, Evidence::Failed)
+}
+
+fn page() -> Failure {
+    failure(Told::ByStatus, Some(200), Fault::ServerFailed, Evidence::Failed)
+}
+
+fn timed_out() -> Failure {
+    failure(Told::ByStatus, Some(504), Fault::ServerFailed, Evidence::MaybeRan)
+}
+
+fn lost(code: &str) -> Failure {
+    let words = "connection reset by peer";
+    let code = Some(code.into());
+    Failure { code, ..Failure::of_transport(Fault::BrokenStream, Evidence::MaybeRan).saying(words) }
+}
+
+fn silent() -> Failure {
+    Failure::of_transport(Fault::NoAnswer, Evidence::NoAnswer)
+}
+
+fn unreached() -> Failure {
+    Failure::of_transport(Fault::NeverSent, Evidence::NeverSent).saying("connection refused")
+}
+
+fn certificate() -> Failure {
+    Failure { certificate: true, ..unreached().saying("unknown issuer") }
+}
+
+fn gave_up(stop: Stop, failure: Failure) -> Ending {
+    Ending::GaveUp(stop, Some(Box::new(failure)))
+}
+
+/// What is said, without the words.
+fn shape(say: &Say) -> String {
+    let refuses = |refuse| if refuse { ", no retry" } else { "" };
+    match say {
+        Say::Upstream(Touch { refuse_retry, status }) => {
+            let status = status.map(|status| format!(" as {status}")).unwrap_or_default();
+            format!("its own{status}{}", refuses(*refuse_retry))
+        }
+        Say::Cut => "cut".to_owned(),
+        Say::Own(own) => {
+            let kind = own.content_type.split([';', '/']).nth(1).unwrap_or("");
+            let code = own.body.split(CODES_END).find_map(|part| CODES.iter().find(|code| part == **code));
+            format!("{} {kind} {}{}", own.status, code.unwrap_or(&"-"), refuses(own.refuse_retry))
+        }
+    }
+}
+
+const CODES_END: [char; 4] = ['"', '[', ']', ' '];
+const CODES: [&str; 9] = [
+    "sends_exhausted",
+    "patience_exhausted",
+    "upstream_no_response",
+    "upstream_closed_before_response",
+    "upstream_reset_replay_refused",
+    "upstream_certificate_refused",
+    "server_is_overloaded",
+    "slow_down",
+    "overloaded_error",
+];
+
+type Row = (&'static str, Ending, [&'static str; 4]);
+
+fn check(rows: Vec<Row>) {
+    let mut wrong = Vec::new();
+    for (name, ending, expected) in rows {
+        for (kind, expected) in Kind::ALL.into_iter().zip(expected) {
+            let told = shape(&say(&listener(kind), &ending));
+            if told != expected {
+                wrong.push(format!("{name}, {}: {told}, not {expected}", kind.name()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+const SPENT: Stop = Stop::SendsSpent;
+const LONG: Stop = Stop::FloorTooFar;
+const ITS_OWN: [&str; 4] = ["its own"; 4];
+
+#[test]
+#[rustfmt::skip]
+fn what_goes_back_as_it_was() {
+    let passed = |failure: Failure| Ending::Passed(Box::new(Failure { evidence: None, ..failure }));
+    let returned = |failure: Failure| Ending::Returned(Box::new(failure));
+    check(vec![
+        ("a definite error", passed(failed()), ITS_OWN),
+        ("a definite error in a 200", passed(in_body()), ITS_OWN),
+        ("failed_sends spent", returned(failed()), ITS_OWN),
+        ("failed in a stream", returned(in_stream("server_error", Fault::ServerFailed)), ITS_OWN),
+        ("failed in a body", returned(in_body()), ITS_OWN),
+        ("the grant spent", returned(timed_out()), ITS_OWN),
+        ("the grant spent, lost", returned(lost("reset")), ["cut"; 4]),
+        ("stopped", Ending::GaveUp(Stop::Draining, Some(Box::new(busy()))), ["cut"; 4]),
+        ("stopped before a send", Ending::GaveUp(Stop::Draining, None), ["cut"; 4]),
+        ("nobody is there", Ending::ClientLeft, ["cut"; 4]),
+    ]);
+}
+
+#[test]
+#[rustfmt::skip]
+fn what_is_said_where_sends_or_patience_ran_out() {
+    let final_ = "its own, no retry";
+    let capacity = "200 event-stream server_is_overloaded";
+    let plain = "400 plain sends_exhausted, no retry";
+    let patience = "400 plain patience_exhausted, no retry";
+    let told = Advice::Wait(Duration::from_secs(3600));
+    check(vec![
+        // ending, then Codex, Claude Code, Stainless, others
+        ("503", gave_up(SPENT, busy()), [capacity, final_, final_, final_]),
+        ("529", gave_up(Stop::PatienceSpent, overloaded()), [capacity, final_, final_, final_]),
+        ("503, asks for an hour", gave_up(LONG, Failure { advice: told, ..busy() }), [capacity, final_, final_, final_]),
+        ("429, asks for an hour", gave_up(LONG, throttled(told)), [patience, final_, final_, final_]),
+        ("429, silent", gave_up(SPENT, throttled(Advice::Silent)), [final_, final_, final_, final_]),
+        ("429, Retry-After: 0", gave_up(SPENT, throttled(Advice::Useless)), [plain, final_, final_, final_]),
+        ("500", gave_up(SPENT, failed()), [plain, final_, final_, final_]),
+        ("504", gave_up(SPENT, timed_out()), [plain, final_, final_, final_]),
+        ("a page", gave_up(SPENT, page()), [plain, "its own as 502, no retry", "its own as 502, no retry", "its own as 502, no retry"]),
+        ("in a body", gave_up(SPENT, in_body()), [capacity, "its own as 529, no retry", "its own as 529, no retry", "its own as 529, no retry"]),
+        ("in a stream", gave_up(SPENT, in_stream("server_is_overloaded", Fault::AtCapacity)),
+            ["its own", "503 json server_is_overloaded, no retry", final_, final_]),
+        ("in a stream, no capacity", gave_up(SPENT, in_stream("slow_down", Fault::Throttled)),
+            [plain, "429 json slow_down, no retry", final_, final_]),
+        ("unreached", gave_up(SPENT, unreached()),
+            [plain, "502 json sends_exhausted, no retry", "502 json sends_exhausted, no retry", "502 json sends_exhausted, no retry"]),
+        ("lost", gave_up(Stop::PatienceSpent, lost("closed")),
+            [patience, "429 json patience_exhausted, no retry", "429 json patience_exhausted, no retry", "429 json patience_exhausted, no retry"]),
+        ("no send allowed", Ending::GaveUp(SPENT, None),
+            [plain, "502 json sends_exhausted, no retry", "502 json sends_exhausted, no retry", "502 json sends_exhausted, no retry"]),
+        ("a first wait too long", Ending::GaveUp(LONG, None),
+            [capacity, "503 json patience_exhausted, no retry", "503 json patience_exhausted, no retry", "503 json patience_exhausted, no retry"]),
+    ]);
+}
+
+#[test]
+#[rustfmt::skip]
+fn what_is_said_where_the_relay_refuses() {
+    let refused = |why, failure| Ending::Refused(why, Box::new(failure));
+    let late = Failure { evidence: Some(Evidence::MaybeRan), ..in_stream("server_error", Fault::ServerFailed) };
+    let all = |codex: &'static str, others: &'static str| [codex, others, others, others];
+    check(vec![
+        ("reset", refused(Why::MayHaveRun, lost("reset")),
+            all("400 plain upstream_reset_replay_refused, no retry", "429 json upstream_reset_replay_refused, no retry")),
+        ("closed", refused(Why::MayHaveRun, lost("closed")),
+            all("400 plain upstream_closed_before_response, no retry", "429 json upstream_closed_before_response, no retry")),
+        // Who obeys `x-should-retry` gets the service's own answer; others might send every 5xx again.
+        ("504", refused(Why::MayHaveRun, timed_out()),
+            ["400 plain upstream_closed_before_response, no retry", "its own, no retry", "its own, no retry", "429 json upstream_closed_before_response, no retry"]),
+        ("late in a stream", refused(Why::MayHaveRun, late),
+            all("400 plain upstream_closed_before_response, no retry", "429 json upstream_closed_before_response, no retry")),
+        ("silent", refused(Why::StillRunning, silent()),
+            all("400 plain upstream_no_response, no retry", "429 json upstream_no_response, no retry")),
+        ("certificate", refused(Why::Certificate, certificate()),
+            all("400 plain upstream_certificate_refused, no retry", "502 json upstream_certificate_refused, no retry")),
+    ]);
+}
+
+#[test]
+fn codex_off_the_responses_path_is_a_client_like_others() {
+    for listener in [
+        Listener { generation: false, ..listener(Kind::Codex) },
+        Listener { kind: Kind::Codex, ..listener(Kind::Other) },
+    ] {
+        assert_eq!(shape(&say(&listener, &gave_up(SPENT, busy()))), "its own, no retry");
+    }
+    let whole = Listener { streams: false, ..listener(Kind::Codex) };
+    assert_eq!(shape(&say(&whole, &gave_up(SPENT, busy()))), "400 plain sends_exhausted, no retry");
+}
+
+fn body(kind: Kind, ending: &Ending) -> String {
+    match say(&listener(kind), ending) {
+        Say::Own(own) => own.body,
+        other @ (Say::Upstream(_) | Say::Cut) => panic!("{other:?}"),
+    }
+}
+
+/// The words alone, which are the same for every client; at most three lines.
+fn words(ending: &Ending) -> String {
+    let codex = body(Kind::Codex, ending);
+    assert!(codex.lines().count() <= 3, "{codex}");
+    let other: serde_json::Value = serde_json::from_str(&body(Kind::Other, ending)).unwrap();
+    let said = other["error"]["message"].as_str().unwrap();
+    let code = other["error"]["code"].as_str().unwrap();
+    assert_eq!(codex, format!("{said} [{code}]"));
+    codex
+}
+
+#[test]
+fn the_words_say_who_what_and_what_to_do() {
+    assert_eq!(
+        words(&gave_up(Stop::PatienceSpent, lost("closed"))),
+        "steady-relay: gave up after 3 sends in 93.2 s: api.example could not answer (the answer broke off: \
+         connection reset by peer).\n\
+         hint: patience is 120 s; raise `patience`, or choose another model [patience_exhausted]"
+    );
+    assert_eq!(
+        words(&gave_up(SPENT, unreached())),
+        "steady-relay: gave up after 3 sends in 93.2 s: api.example could not answer (the service could not be \
+         reached: connection refused).\n\
+         hint: raise `sends` of the profile, or choose another model [sends_exhausted]"
+    );
+    assert_eq!(
+        words(&Ending::Refused(Why::MayHaveRun, Box::new(lost("reset")))),
+        "steady-relay: api.example: the connection ended without a whole answer (3 sends, 93.2 s); the request \
+         may have run, so it was not sent again (ambiguous_resends = 0).\n\
+         hint: try again yourself, or set `ambiguous_resends = 1` [upstream_reset_replay_refused]"
+    );
+    assert_eq!(
+        words(&Ending::Refused(Why::StillRunning, Box::new(silent()))),
+        "steady-relay: api.example did not answer in time (3 sends, 93.2 s); the request is probably still \
+         running there, so it was not sent again.\n\
+         hint: try again later, or raise `timeouts.first_byte` and `timeouts.idle` [upstream_no_response]"
+    );
+    assert_eq!(
+        words(&Ending::Refused(Why::Certificate, Box::new(certificate()))),
+        "steady-relay: the certificate of api.example was not accepted: unknown issuer.\n\
+         hint: give your company's CA by `ca_file` or SSL_CERT_FILE; checking cannot be turned off \
+         [upstream_certificate_refused]"
+    );
+    assert_eq!(
+        words(&Ending::GaveUp(SPENT, None)),
+        "steady-relay: this call may not be sent: its profile allows no send.\n\
+         hint: raise `sends` of the profile [sends_exhausted]"
+    );
+}
+
+#[test]
+fn the_words_of_an_answer_are_quoted() {
+    let told = Advice::Wait(Duration::from_secs(3600));
+    assert_eq!(
+        body(Kind::Codex, &gave_up(LONG, throttled(told))),
+        "steady-relay: gave up after 3 sends in 93.2 s: api.example answered 429, \"Overloaded, try later\".\n\
+         hint: the service asks for a wait of 3600 s, patience is 120 s; come back then, or raise `patience` \
+         [patience_exhausted]"
+    );
+    let one = Listener { tried: Tried { sends: 1, ..TRIED }, ..listener(Kind::Codex) };
+    let Say::Own(own) = say(&one, &gave_up(SPENT, Failure { message: None, ..failed() })) else { panic!() };
+    let start =
+        "steady-relay: gave up after 1 send in 93.2 s: api.example answered 500, \"the service failed\".";
+    assert!(own.body.starts_with(start), "{}", own.body);
+}
+
+#[test]
+fn the_capacity_answer_of_codex() {
+    assert_eq!(
+        body(Kind::Codex, &gave_up(SPENT, busy())),
+        "event: response.failed\n\
+         data: {\"response\":{\"error\":{\"code\":\"server_is_overloaded\",\"message\":\"Overloaded, try later\"},\
+         \"id\":\"resp_steady_relay\",\"object\":\"response\",\"status\":\"failed\"},\"sequence_number\":0,\
+         \"type\":\"response.failed\"}\n\n"
+    );
+}
+
+#[test]
+fn the_answer_in_each_dialect() {
+    let ending = gave_up(SPENT, in_stream("overloaded_error", Fault::Overloaded));
+    assert_eq!(
+        body(Kind::ClaudeCode, &ending),
+        r#"{"error":{"code":"overloaded_error","message":"Overloaded, try later","type":"overloaded_error"},"type":"error"}"#
+    );
+    let refused = Ending::Refused(Why::StillRunning, Box::new(silent()));
+    let openai = body(Kind::Stainless, &refused);
+    assert!(
+        openai.starts_with(r#"{"error":{"code":"upstream_no_response","message":"steady-relay: "#),
+        "{openai}"
+    );
+    assert!(openai.ends_with(r#","param":null,"type":"server_error"}}"#), "{openai}");
+}
+
+#[test]
+fn what_was_answered_before_is_not_forgotten() {
+    let earlier = Some(Box::new(busy()));
+    for ending in [
+        gave_up(SPENT, Failure { earlier: earlier.clone(), ..lost("reset") }),
+        Ending::Refused(Why::MayHaveRun, Box::new(Failure { earlier: earlier.clone(), ..lost("reset") })),
+        Ending::Refused(Why::StillRunning, Box::new(Failure { earlier: earlier.clone(), ..silent() })),
+        Ending::Refused(Why::Certificate, Box::new(Failure { earlier, ..certificate() })),
+    ] {
+        let words = words(&ending);
+        let lines: Vec<_> = words.lines().collect();
+        assert_eq!(lines.len(), 3, "{words}");
+        assert_eq!(lines[1], "before that: api.example answered 503, \"Overloaded, try later\"");
+        assert!(lines[2].starts_with("hint: "), "{words}");
+    }
+}
+
+#[test]
+fn secrets_and_home_folders_are_not_repeated() {
+    let leaky = "bad key sk-proj-SECRETSECRET\nin /home/jane/.codex/auth.json\r\nBearer abcdef123456";
+    let failures = [
+        Failure { message: Some(leaky.into()), ..failed() },
+        Failure { message: Some(leaky.into()), ..busy() },
+        Failure { message: Some(leaky.into()), ..in_stream("slow_down", Fault::Throttled) },
+        Failure { earlier: Some(Box::new(Failure { message: Some(leaky.into()), ..busy() })), ..silent() },
+        lost("reset").saying(leaky),
+        certificate().saying(leaky),
+    ];
+    for failure in failures {
+        let failure = Box::new(failure);
+        for ending in [
+            Ending::GaveUp(Stop::PatienceSpent, Some(failure.clone())),
+            Ending::Refused(Why::MayHaveRun, failure.clone()),
+            Ending::Refused(Why::StillRunning, failure.clone()),
+            Ending::Refused(Why::Certificate, failure),
+        ] {
+            for kind in Kind::ALL {
+                let Say::Own(own) = say(&listener(kind), &ending) else { continue };
+                for secret in ["SECRET", "jane", "abcdef"] {
+                    assert!(!own.body.contains(secret), "{}", own.body);
+                }
+                if own.content_type.starts_with("text/plain") {
+                    assert!(own.body.lines().count() <= 3, "{}", own.body);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn long_words_are_cut() {
+    let long = Failure { message: Some("word ".repeat(1000).into()), ..failed() };
+    assert!(body(Kind::Codex, &gave_up(SPENT, long)).len() < 600);
+}

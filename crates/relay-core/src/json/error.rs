@@ -118,6 +118,14 @@ pub fn is_top_level_error(body: &[u8]) -> bool {
     error_fields(body).is_some_and(|fields| !fields.names_output)
 }
 
+/// Whether the JSON body is a thing that the service keeps and has a name for: then an error in it is part of that
+/// thing's story.
+#[must_use]
+pub fn is_kept_thing(body: &[u8]) -> bool {
+    let Some(top) = as_text(body).and_then(|body| Members::of(body, &["id", "object"])) else { return false };
+    top.get("id").is_some() || top.text("object").is_some_and(|object| object != "error")
+}
+
 /// The body as text, from its first byte of substance. Some services send blank lines while they think.
 fn as_text(body: &[u8]) -> Option<&str> {
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
