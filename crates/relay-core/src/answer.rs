@@ -150,6 +150,7 @@ fn gave_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> Say {
             }
             Fault::AtCapacity
             | Fault::Overloaded
+            | Fault::ModelLoading
             | Fault::Throttled
             | Fault::QuotaSpent
             | Fault::Authentication
@@ -212,7 +213,7 @@ fn own(listener: &Listener<'_>, status: u16, failure: &Failure, code: &str, mess
         Own {
             status,
             content_type: "application/json",
-            body: listener.dialect.error_body(failure.fault, code, message).to_string(),
+            body: listener.dialect.error_body(status, failure.fault, code, message).to_string(),
             refuse_retry: true,
         }
     })
@@ -224,7 +225,7 @@ const MAY_HAVE_RUN: u16 = 429;
 /// The status of an answer of our own.
 const fn status_of(fault: Fault) -> u16 {
     match fault {
-        Fault::AtCapacity => 503,
+        Fault::AtCapacity | Fault::ModelLoading => 503,
         Fault::Overloaded => 529,
         Fault::Throttled | Fault::QuotaSpent => 429,
         Fault::Authentication => 401,
