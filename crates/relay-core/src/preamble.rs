@@ -336,11 +336,11 @@ impl Preamble {
             }
             events += 1;
             unread = false;
-            let heard = match dialect.hear(&event) {
-                heard if passing || rules.is_empty() => heard,
-                _ if is_failure_by(&reply(head, wall, rules, (Told::InStream, event.data))) => Heard::Fault,
-                heard => heard,
-            };
+            let mut heard = dialect.hear(&event);
+            let asks = !passing && !rules.is_empty();
+            if asks && is_failure_by(&reply(head, wall, rules, (Told::InStream, event.data))) {
+                heard = Heard::Fault;
+            }
             match heard {
                 Heard::Lifecycle => {}
                 Heard::Output => passing = true,
