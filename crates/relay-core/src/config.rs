@@ -4,6 +4,7 @@
 
 use crate::base_url::BaseUrl;
 use crate::client::Kind;
+use crate::dialect::Rule;
 use crate::listen::Listen;
 use crate::overrides::ProfileOverrides;
 use crate::profile::Profile;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// All settings of a relay.
@@ -34,10 +36,14 @@ pub struct Config {
     pub upstreams: BTreeMap<String, Upstream>,
     /// The routes in the order of the file; the first that matches a call holds.
     pub routes: Vec<Route>,
+    /// The user's own rules in the order of the file; the first that fits an answer holds, before all that ship.
+    pub rules: Vec<OwnRule>,
     /// How long each step of a send may take.
     pub timeouts: Timeouts,
     /// How much of an answer is held back before it is committed.
     pub hold: Hold,
+    /// What a client is shown while it waits.
+    pub waiting: Waiting,
     /// How much of the requests is kept for a resend.
     pub bodies: Bodies,
     /// What is known of, and allowed for, each kind of client.
@@ -61,8 +67,10 @@ impl Default for Config {
             profiles: shipped_profiles(),
             upstreams: shipped_upstreams(),
             routes: Vec::new(),
+            rules: Vec::new(),
             timeouts: Timeouts::default(),
             hold: Hold::default(),
+            waiting: Waiting::default(),
             bodies: Bodies::default(),
             clients: Kind::ALL.map(|name| (name, ClientSettings::default())).into(),
             ca_files: Vec::new(),
@@ -84,6 +92,17 @@ impl Config {
     pub fn profile_choice<'a>(&'a self, route: Option<&'a Route>, client: Kind) -> &'a ProfileChoice {
         let by_client = || self.clients.get(&client).and_then(|settings| settings.profile.as_ref());
         route.and_then(|route| route.profile.as_ref()).or_else(by_client).unwrap_or(&self.profile)
+    }
+
+    /// The user's own rules for the answers of this dialect from this upstream.
+    #[must_use]
+    pub fn rules_for(&self, dialect: &str, upstream: &str) -> Arc<[Rule]> {
+        let fits = |only: Option<&str>, it: &str| only.is_none_or(|only| only == it);
+        let rules = self
+            .rules
+            .iter()
+            .filter(|own| fits(own.dialect, dialect) && fits(own.upstream.as_deref(), upstream));
+        rules.map(|own| own.rule.clone()).collect()
     }
 
     /// What is set for this kind of client.
@@ -230,6 +249,17 @@ impl ProfileChoice {
     }
 }
 
+/// A rule of the user's own: what an answer looks like, and what it means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnRule {
+    /// The name of the dialect it is about; `None`: all.
+    pub dialect: Option<&'static str>,
+    /// The name of the upstream it is about; `None`: all.
+    pub upstream: Option<String>,
+    /// The rule, of the same type as those that ship.
+    pub rule: Rule,
+}
+
 /// What is different for some calls. A condition that is not set fits every call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Route {
@@ -311,6 +341,29 @@ pub struct Hold {
 impl Default for Hold {
     fn default() -> Self {
         Self { bytes: 256 << 10, time: Duration::from_secs(20) }
+    }
+}
+
+/// What a client is shown while it waits, so that it goes on waiting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// How often an HTTP/1.1 client gets a `102 Processing`. Every client measured accepts it, and Node's fetch and
+    /// Gemini CLI wait past their own limits for it. 15 s: well inside the shortest of these, 60 s.
+    pub interim: Option<Duration>,
+    /// After how long a stream that was asked for is begun although no answer is there. Off: once a stream is begun,
+    /// a failure can only be told inside it, and no client sends again for that.
+    pub early_commit: Option<Duration>,
+    /// How often a stream that was begun early carries a sign of life.
+    pub heartbeat: Duration,
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self {
+            interim: Some(Duration::from_secs(15)),
+            early_commit: None,
+            heartbeat: Duration::from_secs(15),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use crate::clock::Clock;
+use crate::interim::{Interim, WithInterim};
 use crate::keepalive;
 use crate::observe::status::Status;
 use crate::observe::{Notice, Observer};
@@ -127,7 +128,10 @@ async fn connection(server: Server, stream: TcpStream) {
     let _refused = stream.set_nodelay(true);
     keepalive::watch(&stream);
     let serving = Arc::clone(&shared);
-    let service = hyper::service::service_fn(move |request| serve(Arc::clone(&serving), request));
+    let interim = Interim::default();
+    let stream = WithInterim::new(stream, interim.clone());
+    let service =
+        hyper::service::service_fn(move |request| serve(Arc::clone(&serving), request, interim.clone()));
     let connection = hyper::server::conn::http1::Builder::new()
         .preserve_header_case(true)
         .half_close(false)

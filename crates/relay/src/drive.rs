@@ -7,6 +7,7 @@ use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, Status
 use relay_core::answer::{Listener, Say, Touch, Tried, say};
 use relay_core::call::{Ending, Step};
 use relay_core::client::Kind;
+use relay_core::dialect::Rule;
 use relay_core::failure::Failure;
 use relay_core::moment::Moment;
 use relay_core::preamble::{Asked, Head, Preamble, Verdict};
@@ -38,6 +39,8 @@ pub(crate) struct Drive {
     pub(crate) open: OpenCall,
     pub(crate) order: Order,
     pub(crate) asked: Asked,
+    /// The user's own rules for these answers.
+    pub(crate) rules: Arc<[Rule]>,
     pub(crate) opened: Moment,
 }
 
@@ -202,7 +205,11 @@ impl Drive {
             sent,
             arrived: self.open.now(),
         };
-        let mut answer = Answer::new(head, body, Preamble::new(self.asked, told, shared.clock.wall()));
+        let mut answer = Answer::new(
+            head,
+            body,
+            Preamble::new(self.asked, told, shared.clock.wall()).by(Arc::clone(&self.rules)),
+        );
         match answer.listen(&*shared.clock, self.open.idle()).await {
             Verdict::Hold => {
                 answer.stop_reading();

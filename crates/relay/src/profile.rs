@@ -100,7 +100,8 @@ mod tests {
                         told: relay_core::failure::Told::ByStatus,
                         status,
                         headers: &http::HeaderMap::new(),
-                        fields: None,
+                        body: b"",
+                        rules: &[],
                         took: Duration::from_millis(200),
                         wall: std::time::SystemTime::UNIX_EPOCH,
                     };

@@ -17,6 +17,7 @@ use crate::clock::IdleLimit;
 use crate::headers::{forwardable_answer, keep_case};
 use crate::open::OpenCall;
 use crate::upstream::AnswerBody;
+use crate::waiting::EarlyStream;
 
 /// Why a connection to a client is aborted; hyper closes it and nothing of this is sent.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +60,8 @@ enum Kind {
     Passing(Box<Passing>),
     /// What was held of an answer, then an abort.
     Cutting(Box<Answer>),
+    /// A stream that began before its answer.
+    Early(Box<EarlyStream>),
 }
 
 impl std::fmt::Debug for Kind {
@@ -68,6 +71,7 @@ impl std::fmt::Debug for Kind {
             Self::Plain(_) => "Plain",
             Self::Passing(_) => "Passing",
             Self::Cutting(_) => "Cutting",
+            Self::Early(_) => "Early",
         })
     }
 }
@@ -119,6 +123,11 @@ impl ReplyBody {
             left: announced,
             ending,
         })))
+    }
+
+    /// A stream that began before its answer.
+    pub(crate) fn early(stream: EarlyStream) -> Self {
+        Self::of(Kind::Early(Box::new(stream)))
     }
 
     /// What was held of an answer, then an abort.
@@ -210,6 +219,7 @@ impl Kind {
             Self::Plain(body) => Pin::new(body).poll_frame(cx).map_err(|_told| Abort::Broken),
             Self::Passing(passing) => passing.poll_frame(cx),
             Self::Cutting(answer) => Poll::Ready(Some(answer.next_held().ok_or(Abort::Cut))),
+            Self::Early(stream) => stream.poll_frame(cx),
         }
     }
 }
@@ -239,7 +249,7 @@ impl Body for ReplyBody {
             Kind::Own(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
             Kind::Plain(body) => body.is_end_stream(),
             Kind::Passing(passing) => passing.left == Some(0) && passing.ending.is_none(),
-            Kind::Cutting(_) => false,
+            Kind::Cutting(_) | Kind::Early(_) => false,
         }
     }
 
@@ -248,7 +258,7 @@ impl Body for ReplyBody {
             Kind::Own(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Kind::Plain(body) => body.size_hint(),
             Kind::Passing(passing) => passing.left.map_or_else(SizeHint::new, SizeHint::with_exact),
-            Kind::Cutting(_) => SizeHint::new(),
+            Kind::Cutting(_) | Kind::Early(_) => SizeHint::new(),
         }
     }
 }

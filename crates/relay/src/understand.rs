@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Method;
+use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
+use http::{HeaderValue, Method};
 use relay_core::Moment;
 use relay_core::budget::Spent;
 use relay_core::call::{Call, Plan};
 use relay_core::client::{Client, Kind};
 use relay_core::config;
-use relay_core::dialect::{Route, route};
+use relay_core::dialect::{Route, model_of, route};
 use relay_core::event::{Event, Labels};
 use relay_core::evidence::{Nature, Operation};
 use relay_core::failure::label;
@@ -28,10 +29,15 @@ use crate::open::OpenCall;
 use crate::profile;
 use crate::shared::Shared;
 use crate::target::Target;
+use crate::waiting::Early;
 
 /// What was understood of a request whose body is at hand or on its way.
 pub(crate) struct Understood {
     route: Route,
+    /// The answer is to stream.
+    streams: bool,
+    /// Where the dialect has streams of events and of values, the path asks for events.
+    events: bool,
     client: Client,
     client_limit: Option<Duration>,
     nature: Nature,
@@ -43,23 +49,38 @@ pub(crate) struct Understood {
 }
 
 impl Understood {
-    pub(crate) fn of(shared: &Shared, parts: &Parts, path: &str, taken: &Taken) -> Self {
+    /// Reads a request that was accepted at a moment, as far as it was taken in.
+    pub(crate) fn of(shared: &Shared, parts: &Parts, path: &str, (taken, opened): (&Taken, Moment)) -> Self {
         let route = route(&parts.method, path);
         let encoding = Encoding::named(parts.headers.get_all(http::header::CONTENT_ENCODING));
         let posted = parts.method == Method::POST;
-        let (kept, peeked) = match taken {
+        let (kept, mut peeked) = match taken {
             Taken::Kept(bytes, _) if posted => {
                 (true, plain(bytes, encoding, decode_limit(shared)).and_then(|plain| peek(&plain)))
             }
             Taken::Kept(..) => (true, None),
             Taken::Passing(_) => (false, None),
         };
+        if let Some(model) = model_of(path) {
+            // Where the path names the model, the body does not.
+            peeked.get_or_insert_default().model = Some(model.to_owned());
+        }
+        let streams = route.streams(peeked.as_ref().and_then(|body| body.stream));
+        let events = parts.uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "alt=sse"));
         let mut client = Client::of(&parts.headers);
         let client_limit = profile::client_limit(&shared.config, &mut client);
         let model = peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let by = shared.config.route(path, client.kind, model).cloned();
         let nature = nature(route.operation, kept, peeked.as_ref());
-        Self { route, client, client_limit, nature, peeked, by, encoding, opened: shared.clock.now() }
+        Self { route, streams, events, client, client_limit, nature, peeked, by, encoding, opened }
+    }
+
+    /// The stream that begins before its answer, where the settings want one.
+    pub(crate) fn early(&self, shared: &Shared) -> Option<Early> {
+        let streams = self.streams && (self.events || !self.route.dialect.streams_values());
+        // Codex waits for a head for as long as it takes, and takes no comment for life.
+        let gains = streams && self.client.kind != Kind::Codex;
+        if gains { Early::of(&shared.config.waiting, self.route.dialect) } else { None }
     }
 
     /// The upstream that the route names.
@@ -79,6 +100,11 @@ impl Understood {
         let (profile_name, profile) = profile::of(&shared.config, self.by.as_ref(), &self.client);
         let (before, not_before) = inherited(shared, &self.client, &body, opened);
         let asked = self.asked(shared, opened);
+        let mut headers = forwardable(&parts.headers);
+        if self.early(shared).is_some() {
+            // The head of a stream that begins early names no encoding.
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
         let labels = Labels {
             client: self.client.kind.name(),
             dialect: self.route.dialect.name(),
@@ -93,10 +119,10 @@ impl Understood {
             OpenCall::new(Arc::clone(shared), shared.next_call(), Call::new(plan, opened), self.client, body);
         open.may_be_cut(turn);
         open.emit(&Event::CallOpened { labels, inherited_sends: before.sends });
-        let headers = forwardable(&parts.headers);
         let order =
             Order { method: parts.method, headers, extensions: parts.extensions, target, account, passing };
-        Drive { open, order, asked, opened }
+        let rules = shared.config.rules_for(self.route.dialect.name(), &order.target.upstream.name);
+        Drive { open, order, asked, rules, opened }
     }
 
     /// What the listener of its answers has to know.
@@ -116,7 +142,7 @@ impl Understood {
         Asked {
             dialect: self.route.dialect,
             generation,
-            streams: generation && peeked.and_then(|body| body.stream).unwrap_or(false),
+            streams: self.streams,
             hold: Hold {
                 bytes: usize::try_from(shared.config.hold.bytes).unwrap_or(usize::MAX),
                 // Codex waits for an hour, so there is no reason to commit to an answer that has not begun.

@@ -146,6 +146,11 @@ impl Dialect for Gemini {
         true
     }
 
+    fn heartbeat(&self) -> Option<&'static str> {
+        // google-genai and Gemini CLI fail on comments and on events without an answer; both skip a blank line.
+        Some("\n")
+    }
+
     fn streams_values(&self) -> bool {
         true
     }

@@ -56,6 +56,17 @@ pub trait Dialect: Sync + std::fmt::Debug {
     /// Whether a stream that ends without [`Heard::End`] was cut.
     fn names_its_end(&self) -> bool;
 
+    /// A sign of life for a stream that has begun and has nothing to say; `None` where clients bear none.
+    fn heartbeat(&self) -> Option<&'static str> {
+        // A comment: every client of the OpenAI dialects skips it.
+        Some(": steady-relay waits\n\n")
+    }
+
+    /// An error as an event of a stream; `error` is the body that an HTTP answer would have had.
+    fn error_event(&self, error: &serde_json::Value) -> String {
+        format!("data: {error}\n\n")
+    }
+
     /// Whether its streams may be JSON values one after another, rather than events.
     fn streams_values(&self) -> bool {
         false

@@ -54,6 +54,15 @@ impl Dialect for Ollama {
         true
     }
 
+    fn heartbeat(&self) -> Option<&'static str> {
+        // Ollama's Python client takes every line for JSON, a blank one too.
+        None
+    }
+
+    fn error_event(&self, error: &Value) -> String {
+        format!("{error}\n")
+    }
+
     fn streams_values(&self) -> bool {
         true
     }

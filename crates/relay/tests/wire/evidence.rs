@@ -170,7 +170,26 @@ async fn after_a_failure_of_the_connection_the_resend_takes_a_fresh_one() {
     let (mut one, mut two) = (bench.client().await, bench.client().await);
     one.send(&Request::get("/v1/models")).await.unwrap();
     two.send(&Request::get("/v1/models")).await.unwrap();
-    let story = bench.story(1).await;
+    assert!(up.wait_for_requests(2, SOON).await);
+    idle.release();
+    assert_eq!((one.read().await.status, two.read().await.status), (200, 200));
+    assert_eq!(bench.ask(&plain(TURN)).await.status, 200);
+    let last: Vec<u64> = up.requests().iter().skip(2).map(|seen| seen.connection).collect();
+    assert_eq!(last.len(), 2, "the second connection in the pool was not tried: {last:?}");
+    assert_eq!(last[1], 2);
+}
+
+#[tokio::test]
+async fn failures_of_the_service_are_sent_again_twice_and_then_go_back_as_they_were() {
+    let body = r#"{"error":{"message":"The server had an error","code":null}}"#;
+    for status in [500, 502, 520] {
+        let up = Upstream::start(Reply::status(status).header("X-Request-Id", "r").json(body)).await.unwrap();
+        let bench = Bench::to(&up).await;
+        let answer = bench.ask(&plain(TURN)).await;
+        assert_eq!((answer.status, answer.text().as_str()), (status, body));
+        assert_eq!((answer.header("x-request-id"), answer.header("x-should-retry")), (Some("r"), None));
+        assert_eq!(up.requests().len(), 3);
+        let story = bench.story(1).await;
         assert!(story.ends_with(&format!("send 3, {status}, server_failed failed, refused")), "{story}");
     }
 }
