@@ -128,6 +128,7 @@ fn refuse(listener: &Listener<'_>, why: Why, failure: &Failure) -> Say {
             return Say::Upstream(Touch { refuse_retry: true, status: None });
         }
         Why::MayHaveRun | Why::StillRunning => MAY_HAVE_RUN,
+        Why::Certificate if listener.kind == Kind::GeminiCli => NOT_AGAIN,
         Why::Certificate => status_of(Fault::NeverSent),
     };
     own(listener, status, failure, refusal_code(why, failure), &refusal(listener, why, failure))
@@ -201,6 +202,8 @@ fn codex_capacity(failure: &Failure) -> Say {
 }
 
 fn own(listener: &Listener<'_>, status: u16, failure: &Failure, code: &str, message: &str) -> Say {
+    // Gemini CLI sends a 429 again, up to ten times.
+    let status = if listener.kind == Kind::GeminiCli && status == MAY_HAVE_RUN { NOT_AGAIN } else { status };
     Say::Own(if speaks_codex(listener) {
         // A 400's body is printed whole, and the request is not sent again.
         Own {
@@ -221,6 +224,9 @@ fn own(listener: &Listener<'_>, status: u16, failure: &Failure, code: &str, mess
 
 /// The status of what may have run: clients that do not read `x-should-retry` send every 5xx again.
 const MAY_HAVE_RUN: u16 = 429;
+
+/// The status that no client sends again.
+const NOT_AGAIN: u16 = 400;
 
 /// The status of an answer of our own.
 const fn status_of(fault: Fault) -> u16 {

@@ -504,6 +504,14 @@ fn failures() -> Vec<Failure> {
     pool
 }
 
+const PATHS: [&str; 5] = [
+    "/v1/responses",
+    "/v1/chat/completions",
+    "/v1/messages",
+    "/v1beta/models/m:generateContent",
+    "/api/chat",
+];
+
 fn answer(path: &str, (told, status): (Told, u16), header: &str, (body, took): (&str, u64)) -> Failure {
     let mut headers = HeaderMap::new();
     if let Some((name, value)) = header.split_once(": ") {

@@ -38,7 +38,7 @@ fn automatic(config: &Config, client: &Client) -> (String, Profile) {
             profile.patience = profile.patience.max(ATTENDED_CODEX);
         }
         Kind::ClaudeCode => profile.sends = None,
-        Kind::Stainless | Kind::Other => {}
+        Kind::Stainless | Kind::GeminiCli | Kind::GoogleGenai | Kind::Ollama | Kind::Other => {}
     }
     ("interactive".to_owned(), profile)
 }

@@ -54,7 +54,7 @@ pub fn reference() -> Vec<SectionDoc> {
         section("[log]", "What is logged.", docs(LOG)),
         section(
             "[client.NAME]",
-            "One kind of client: `codex`, `claude_code`, `stainless` or `other`.",
+            "One kind of client: `codex`, `claude_code`, `stainless`, `gemini_cli`, `google_genai`, `ollama` or `other`.",
             docs(CLIENT),
         ),
         section("[client.codex]", "What Codex has besides.", docs(CODEX)),
