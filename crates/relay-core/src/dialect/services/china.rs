@@ -12,6 +12,7 @@ use Fault::{
 use Says::{Failed, Final, MaybeRan, Refused};
 use Statuses::{Any, Inside, MayHeal, RequestsFault, Unsettled};
 
+const DEEPSEEK: &str = "DeepSeek API, error codes";
 const MOONSHOT: &str = "Moonshot and Kimi Code, documentation and source";
 const ZHIPU: &str = "Zhipu and Z.AI, error codes";
 const DASHSCOPE: &str = "DashScope, error codes";
@@ -37,6 +38,8 @@ const fn siliconflow(code: &'static str, on: Statuses, fault: Fault, says: Says)
 }
 
 pub(super) const RULES: &[Rule] = &[
+    // DeepSeek has its type for a bad request on it.
+    Rule::sentence("insufficient balance", Any, QuotaSpent, Final, DEEPSEEK),
     // Moonshot. The sentences are those of a plan's window, and come with the type of a throttle.
     Rule::sentence("reached your usage limit for this", Any, QuotaSpent, Final, MOONSHOT),
     Rule::code("rate_limit_reached_error", Unsettled, Throttled, Refused, MOONSHOT),
