@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// No setting that is a time exceeds a week: what is longer is a slip of the unit.
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
-const ANY_TIME: RangeInclusive<Duration> = Duration::ZERO..=WEEK;
+pub(super) const ANY_TIME: RangeInclusive<Duration> = Duration::ZERO..=WEEK;
 /// A sign of life more often than once a second is noise, and beyond five minutes every client has hung up.
 const BEATS: RangeInclusive<Duration> = Duration::from_millis(50)..=Duration::from_secs(300);
 const SOME_TIME: RangeInclusive<Duration> = Duration::from_millis(1)..=WEEK;

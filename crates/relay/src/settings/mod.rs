@@ -15,6 +15,7 @@ mod keys;
 mod layers;
 mod read;
 mod reference;
+mod rules;
 
 pub use crate::cli::Flags;
 pub use errors::{Issue, SettingsError};

@@ -5,6 +5,7 @@ use super::keys::{
     BODIES, CLIENT, CODEX, HOLD, LOG, NUMBERS, PROFILE, RELAY, ROUTE, TIMEOUTS, UPSTREAM, WAITING,
 };
 use super::read::{Key, one_of};
+use super::rules::RULE;
 use relay_core::units::Invalid;
 
 /// One section of the reference page.
@@ -75,12 +76,19 @@ pub fn reference() -> Vec<SectionDoc> {
              here too, in place of the profile's.",
             docs(ROUTE),
         ),
+        section(
+            "[[rule]]",
+            "What an answer means, in your own words; the first rule that fits an answer holds, before all that ship. \
+             All that a rule asks for must hold. `docs/rules.md` has examples.",
+            docs(RULE),
+        ),
     ]
 }
 
 /// The names of the sections at the top of the file.
-pub(super) const SECTIONS: [&str; 10] =
-    ["relay", "timeouts", "waiting", "hold", "bodies", "log", "client", "upstream", "profile", "route"];
+pub(super) const SECTIONS: [&str; 11] = [
+    "relay", "timeouts", "waiting", "hold", "bodies", "log", "client", "upstream", "profile", "route", "rule",
+];
 
 /// Where a key that stands in the wrong section belongs.
 pub(super) fn home_of(at: &str, name: &str) -> Option<String> {
