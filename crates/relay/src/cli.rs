@@ -5,6 +5,8 @@ use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::recorded::TestRule;
+
 /// A local relay that lets AI coding agents survive services that run out of capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
 #[command(
@@ -55,6 +57,23 @@ pub enum Verb {
     /// and exit code pass through.
     #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Look at the settings.
+    Config(ConfigArgs),
+}
+
+/// What to do with the settings.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct ConfigArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: ConfigVerb,
+}
+
+/// What can be done with the settings.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum ConfigVerb {
+    /// Say what a recorded answer would be taken for, by which rule, and what would be done about it.
+    TestRule(TestRule),
 }
 
 /// The client to run.

@@ -23,6 +23,7 @@ pub mod listen;
 pub mod observe;
 mod open;
 mod profile;
+pub mod recorded;
 pub mod reply;
 pub mod run;
 mod serve;

@@ -11,11 +11,12 @@ use relay_core::Listen;
 use relay_core::client::Kind;
 use relay_core::config::{Config, LogLevel};
 use steady_relay::app::{HEAD_WITHIN, Parts, Relay};
-use steady_relay::cli::{Cli, Flags, Verb};
-use steady_relay::clock::SystemClock;
+use steady_relay::cli::{Cli, ConfigVerb, Flags, Verb};
+use steady_relay::clock::{Clock as _, SystemClock};
 use steady_relay::listen::{Bound, Place, bind};
 use steady_relay::observe::log::Log;
 use steady_relay::observe::{Notice, Observer};
+use steady_relay::recorded::{self, TestRule};
 use steady_relay::run::{self, RelayAddr, Summary, Surroundings, closing_line};
 use steady_relay::settings::{self, Loaded};
 use steady_relay::target::Upstreams;
@@ -31,6 +32,9 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let ended = match cli.verb() {
         Verb::Serve => runtime().and_then(|runtime| runtime.block_on(serve(&cli.flags))),
+        Verb::Config(args) => match &args.verb {
+            ConfigVerb::TestRule(asked) => test_rule(&cli.flags, asked),
+        },
         Verb::Run(client) => {
             runtime().and_then(|runtime| runtime.block_on(run_client(&cli.flags, &client.command)))
         }
@@ -60,6 +64,18 @@ fn load(flags: &Flags) -> Result<Loaded, Failure> {
     let env = |name: &str| std::env::var_os(name);
     let read = |path: &std::path::Path| std::fs::read(path);
     settings::load(flags, &env, &read).map_err(|error| Failure(2, error.to_string().trim_end().to_owned()))
+}
+
+/// Says what a recorded answer would be taken for.
+fn test_rule(flags: &Flags, asked: &TestRule) -> Result<u8, Failure> {
+    let Loaded { config, .. } = load(flags)?;
+    let file = std::fs::read(&asked.file)
+        .map_err(|error| Failure(2, format!("error: {}: {error}", asked.file.display())))?;
+    let report = recorded::test_rule(&file, asked, &config, SystemClock.wall())
+        .map_err(|error| Failure(2, format!("error: {}: {error}", asked.file.display())))?;
+    let words = if asked.json { report.to_json().to_string() } else { report.to_string() };
+    let _unread = writeln!(std::io::stdout(), "{words}");
+    Ok(0)
 }
 
 fn listen(config: &Config) -> Result<Bound, Failure> {
