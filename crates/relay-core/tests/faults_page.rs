@@ -111,7 +111,14 @@ fn evidence_in_words(failure: &Failure) -> String {
 }
 
 /// Every dialect: what is said on this page holds in all of them.
-const PATHS: [&str; 4] = ["/v1/responses", "/v1/chat/completions", "/v1/messages", "/v1/anything"];
+const PATHS: [&str; 6] = [
+    "/v1/responses",
+    "/v1/chat/completions",
+    "/v1/messages",
+    "/v1beta/models/m:generateContent",
+    "/api/chat",
+    "/v1/anything",
+];
 
 #[test]
 fn the_meaning_of_statuses() {

@@ -51,7 +51,7 @@ pub(super) const RULE: &[Key<RuleDraft>] = &[
     Key {
         name: "status",
         shape: "number, class or list",
-        default: "[]",
+        default: "",
         doc: "Fits answers with this status: `503`, a class such as `\"5xx\"`, or a list of these. For an error inside \
               a 2xx answer it is the status that the error names as its code. Not set: every status of 400 and more.",
         set: |rule, given| statuses(given).map(|among| rule.status = among),
@@ -202,7 +202,8 @@ impl RuleDraft {
 const STATUS: &str = "write a status of 400 or more, a class such as \"5xx\", or a list: [429, \"5xx\"]";
 
 fn statuses(given: &Given<'_>) -> Result<Vec<RangeInclusive<u16>>, Invalid> {
-    given.each_or_one().iter().map(status).collect()
+    let among = given.each_or_one().iter().map(status).collect::<Result<Vec<_>, _>>()?;
+    if among.is_empty() { Err(Invalid::new("is empty", STATUS)) } else { Ok(among) }
 }
 
 fn status(given: &Given<'_>) -> Result<RangeInclusive<u16>, Invalid> {
