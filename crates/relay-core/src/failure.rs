@@ -2,6 +2,7 @@
 
 use crate::evidence::Evidence;
 use crate::fault::Fault;
+use crate::redact::starts_like_a_secret;
 use crate::retry_after::Advice;
 
 /// Where in the exchange the failure was told.
@@ -15,6 +16,15 @@ pub enum Told {
     InStream,
     /// By the connection: nothing, or not all, of an answer came.
     ByTransport,
+}
+
+/// What stands in the way of a send, and is for a person to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bar {
+    /// A certificate was not accepted.
+    Certificate,
+    /// The proxy on the way does not let us through.
+    Proxy,
 }
 
 /// One failed send.
@@ -36,8 +46,8 @@ pub struct Failure {
     pub code: Option<Box<str>>,
     /// The upstream's own words. May hold anything: redact before it is shown, never put it into an event.
     pub message: Option<Box<str>>,
-    /// The certificate was not accepted: never sent, and never worth another try.
-    pub certificate: bool,
+    /// What stands in the way where it was never sent and never is worth another try.
+    pub barred: Option<Bar>,
     /// Where nothing was answered: the last thing that an earlier send of the same call was answered.
     pub earlier: Option<Box<Self>>,
 }
@@ -55,7 +65,7 @@ impl Failure {
             by_code: false,
             code: None,
             message: None,
-            certificate: false,
+            barred: None,
             earlier: None,
         }
     }
@@ -69,9 +79,12 @@ impl Failure {
 }
 
 /// A label that came from outside, cut to what a log line or a metric may hold: 64 characters of
-/// letters, digits and `_ - . : /`.
+/// letters, digits and `_ - . : /`, and no key that was put where a name belongs.
 #[must_use]
 pub fn label(text: &str) -> Box<str> {
+    if starts_like_a_secret(text) {
+        return "redacted".into();
+    }
     text.chars()
         .filter(|c| c.is_ascii_alphanumeric() || "_-.:/".contains(*c))
         .take(64)
@@ -88,5 +101,10 @@ mod tests {
         assert_eq!(&*label("gpt-5.6-sol"), "gpt-5.6-sol");
         assert_eq!(&*label("evil\nline \u{1b}[31m Bearer"), "evilline31mBearer");
         assert_eq!(label(&"x".repeat(500)).len(), 64);
+        assert_eq!(&*label("Bearer sk-proj-abcdef12345"), "redacted");
+        assert_eq!(
+            &*label("Meta-Llama-3.1-405B-Instruct-Turbo-FP8"),
+            "Meta-Llama-3.1-405B-Instruct-Turbo-FP8"
+        );
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use relay_core::answer::{Listener, Say, Touch, Tried, say};
 use relay_core::call::{Ending, Step};
-use relay_core::client::Kind;
+use relay_core::client::{Client, Kind};
 use relay_core::dialect::Rule;
-use relay_core::failure::Failure;
+use relay_core::failure::{Bar, Failure};
 use relay_core::moment::Moment;
 use relay_core::preamble::{Asked, Head, Preamble, Verdict};
 use relay_core::{Evidence, Fault};
@@ -21,7 +21,7 @@ use crate::headers::{forwardable_answer, keep_case};
 use crate::open::OpenCall;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::target::Target;
-use crate::upstream::{Ask, Cause, Proof, SendFailure};
+use crate::upstream::{Ask, Cause, Proof, SendFailure, Way};
 
 /// What is sent, as often as it is sent.
 pub(crate) struct Order {
@@ -29,6 +29,7 @@ pub(crate) struct Order {
     pub(crate) headers: HeaderMap,
     pub(crate) extensions: Extensions,
     pub(crate) target: Target,
+    pub(crate) way: Way,
     pub(crate) account: AccountKey,
     /// A body too large to keep, until its one send has taken it.
     pub(crate) passing: Option<Passing>,
@@ -139,7 +140,7 @@ impl Drive {
         }
         self.open.shared().add_cookies(upstream, order.account, request.headers_mut());
         let pure = matches!(order.method, Method::GET | Method::HEAD);
-        Ok(Ask { origin: upstream.origin(), request, fresh, may_reuse_stale: pure })
+        Ok(Ask { way: order.way.clone(), request, fresh, may_reuse_stale: pure })
     }
 
     /// When a send without any sign of an answer ends: as configured; never for Codex, which waits for ever;
@@ -150,7 +151,8 @@ impl Drive {
             (Some(span), _) => Some(sent + span),
             (None, client) if client.kind == Kind::Codex => None,
             (None, client) => Some(match client.limit {
-                Some(limit) => self.opened + limit,
+                // Before it hangs up: a client that is told does not send again what probably still runs.
+                Some(limit) => self.opened + Client::less_margin(limit),
                 None => sent + timeouts.first_byte_unknown,
             }),
         }
@@ -169,7 +171,21 @@ impl Drive {
             Proof::NothingSent | Proof::SomethingSent => (Fault::BrokenStream, Evidence::MaybeRan),
         };
         let mut failure = Failure::of_transport(fault, evidence).saying(detail);
-        failure.certificate = cause == Cause::Certificate;
+        failure.barred = match cause {
+            Cause::Certificate => Some(Bar::Certificate),
+            Cause::ProxyRefused => Some(Bar::Proxy),
+            Cause::Dns
+            | Cause::Refused
+            | Cause::ConnectTimeout
+            | Cause::Connect
+            | Cause::TlsHandshake
+            | Cause::ProxyFailed
+            | Cause::HandedBack
+            | Cause::Reset
+            | Cause::Closed
+            | Cause::Malformed
+            | Cause::RequestBody => None,
+        };
         failure.code = Some(
             match cause {
                 Cause::Dns => "dns",
@@ -178,6 +194,8 @@ impl Drive {
                 Cause::Connect => "connect",
                 Cause::TlsHandshake => "tls_handshake",
                 Cause::Certificate => "certificate",
+                Cause::ProxyFailed => "proxy_failed",
+                Cause::ProxyRefused => "proxy_refused",
                 Cause::HandedBack => "handed_back",
                 Cause::Reset => "reset",
                 Cause::Closed => "closed",
@@ -205,11 +223,9 @@ impl Drive {
             sent,
             arrived: self.open.now(),
         };
-        let mut answer = Answer::new(
-            head,
-            body,
-            Preamble::new(self.asked, told, shared.clock.wall()).by(Arc::clone(&self.rules)),
-        );
+        let asked = self.asked_before(told.arrived);
+        let preamble = Preamble::new(asked, told, shared.clock.wall()).by(Arc::clone(&self.rules));
+        let mut answer = Answer::new(head, body, preamble);
         match answer.listen(&*shared.clock, self.open.idle()).await {
             Verdict::Hold => {
                 answer.stop_reading();
@@ -221,6 +237,16 @@ impl Drive {
             Verdict::Fault(failure) => Sent::Failed(*failure, Some(answer)),
             cut @ Verdict::Cut { .. } => Sent::Served(answer, Some(cut)),
         }
+    }
+
+    /// What the listener has to know: nothing is held for longer than the client waits for a head.
+    fn asked_before(&self, arrived: Moment) -> Asked {
+        let mut asked = self.asked;
+        if let (Some(hold), Some(limit)) = (asked.hold.time, self.open.client().limit) {
+            let by = self.opened + Client::less_margin(limit);
+            asked.hold.time = Some(hold.min(by.since(arrived)));
+        }
+        asked
     }
 
     fn serve(mut self, answer: Answer, ending: Option<Verdict>) -> Response<ReplyBody> {
@@ -273,6 +299,10 @@ fn head(answer: &Answer, touch: Touch) -> http::response::Parts {
         touch.status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(answer.head.status);
     head.headers = forwardable_answer(&answer.head.headers);
     keep_case(&answer.head.extensions, &mut head.extensions);
+    if touch.status.is_some() {
+        // The words belong to the old status.
+        head.extensions.remove::<hyper::ext::ReasonPhrase>();
+    }
     if touch.refuse_retry {
         head.headers.insert("x-should-retry", HeaderValue::from_static("false"));
     }

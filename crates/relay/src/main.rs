@@ -10,12 +10,13 @@ use clap::Parser as _;
 use relay_core::Listen;
 use relay_core::client::Kind;
 use relay_core::config::{Config, LogLevel};
-use steady_relay::app::{HEAD_WITHIN, Parts, Relay};
+use steady_relay::app::{Parts, Relay};
 use steady_relay::cli::{Cli, ConfigVerb, Flags, Verb};
 use steady_relay::clock::{Clock as _, SystemClock};
 use steady_relay::listen::{Bound, Place, bind};
 use steady_relay::observe::log::Log;
 use steady_relay::observe::{Notice, Observer};
+use steady_relay::proxy::SystemProxies;
 use steady_relay::recorded::{self, TestRule};
 use steady_relay::run::{self, RelayAddr, Summary, Surroundings, closing_line};
 use steady_relay::settings::{self, Loaded};
@@ -150,7 +151,7 @@ async fn serve(flags: &Flags) -> Result<u8, Failure> {
         clock: Arc::new(SystemClock),
         observers: vec![Arc::new(log)],
         sockets: bound.sockets,
-        head_within: HEAD_WITHIN,
+        system_proxies: SystemProxies::found(),
     });
     let mut signals = signals;
     signals.next().await;
@@ -203,7 +204,7 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
         clock: Arc::new(SystemClock),
         observers: Vec::new(),
         sockets: bound.sockets,
-        head_within: HEAD_WITHIN,
+        system_proxies: SystemProxies::found(),
     });
     let status = relay.status();
     let ended = run::supervise(&plan).await;
@@ -212,6 +213,7 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
     let totals = status.totals();
     if let Some(line) = closing_line(&Summary {
         calls: totals.met_fault,
+        at_capacity: totals.met_capacity,
         recovered: totals.recovered,
         waited: std::time::Duration::from_secs_f64(totals.waited_s.max(0.0)),
         sends: totals.retried_sends,

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
-use hyper::body::Incoming;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version, header};
+use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
 
 use crate::body::SendBody;
@@ -14,9 +14,15 @@ use crate::shared::Shared;
 use crate::target::Target;
 use crate::upstream::Ask;
 
-/// Whether a request asks to change the protocol.
-pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
-    headers.contains_key(header::UPGRADE)
+/// Whether a request asks to change the protocol, and to one that a tunnel can carry.
+///
+/// Any server may ignore the wish (RFC 9110, 7.8). It is ignored where the request has a body, which is a request
+/// to be served, and for HTTP/2 in the clear, which Java's client offers with every first request.
+pub(crate) fn is_upgrade(request: &Request<impl Body>) -> bool {
+    let headers = request.headers();
+    let wished = headers.get(header::UPGRADE).is_some_and(|to| !to.as_bytes().eq_ignore_ascii_case(b"h2c"));
+    wished
+        && request.body().is_end_stream()
         && headers.get_all(header::CONNECTION).iter().any(|value| {
             value
                 .to_str()
@@ -61,8 +67,9 @@ pub(crate) async fn open(
         headers.insert(name, value.clone());
     }
     change_protocol(headers, wanted);
-    let origin = upstream.origin();
-    let sent = shared.upstreams.send(Ask { origin, request: ask, fresh: true, may_reuse_stale: false }).await;
+    // Only HTTP/1.1 changes protocols.
+    let way = shared.way(&upstream, Version::HTTP_11).without_http2();
+    let sent = shared.upstreams.send(Ask { way, request: ask, fresh: true, may_reuse_stale: false }).await;
     let mut answer = match sent {
         Ok(answer) => answer,
         Err(failed) => {

@@ -278,7 +278,7 @@ pub fn judge_and_tell(dialect: &dyn Dialect, reply: &Reply<'_>) -> (Failure, Bec
             .and_then(|fields| fields.code.as_deref().or(fields.kind.as_deref()))
             .map(|code| label(&redact(code))),
         message: fields.and_then(|fields| fields.message.as_deref()).map(Into::into),
-        certificate: false,
+        barred: None,
         earlier: None,
     };
     (failure, because)

@@ -8,10 +8,11 @@ use relay_core::config::{Config, ProfileChoice, Upstream as Entry, UpstreamChoic
 use relay_core::event::{CallId, Event};
 use relay_core::{Curve, Moment, Profile};
 use relay_sim::{Answer, Client, Request, Upstream};
-use steady_relay::app::{HEAD_WITHIN, Parts, Relay};
+use steady_relay::app::{Parts, Relay};
 use steady_relay::clock::SystemClock;
 use steady_relay::observe::status::{Status, Totals};
 use steady_relay::observe::{Notice, Observer};
+use steady_relay::proxy::SystemProxies;
 use steady_relay::target::Upstreams;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -74,10 +75,24 @@ pub(crate) fn strict(url: &str) -> Config {
 
 /// Keeps all that was observed.
 #[derive(Default)]
-struct Recorder {
+pub(crate) struct Recorder {
     events: Mutex<Vec<(CallId, Event)>>,
     notices: Mutex<Vec<Notice>>,
     count: watch::Sender<()>,
+}
+
+impl Recorder {
+    /// What happened to a call so far, in short.
+    pub(crate) fn story(&self, call: u64) -> String {
+        let events = self.events.lock().unwrap();
+        let own = events.iter().filter(|(id, _)| id.0 == call);
+        own.map(|(_, event)| told(event)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the relay said about itself.
+    pub(crate) fn notices(&self) -> Vec<Notice> {
+        self.notices.lock().unwrap().clone()
+    }
 }
 
 impl Observer for Recorder {
@@ -108,11 +123,6 @@ impl Bench {
 
     /// A relay with these settings.
     pub(crate) async fn with(config: Config) -> Self {
-        Self::with_head_within(config, HEAD_WITHIN).await
-    }
-
-    /// A relay that gives a client this long for the head of a request.
-    pub(crate) async fn with_head_within(config: Config, head_within: Duration) -> Self {
         // Reading the system's roots takes longer than most tests.
         static SYSTEM: OnceLock<Arc<rustls::ClientConfig>> = OnceLock::new();
         let read = || steady_relay::tls::client_config(&config.ca_files).unwrap().0;
@@ -127,7 +137,7 @@ impl Bench {
             clock: Arc::new(SystemClock),
             observers: vec![Arc::clone(&seen) as Arc<dyn Observer>],
             sockets: vec![socket],
-            head_within,
+            system_proxies: SystemProxies::none(),
         });
         Self { status: relay.status(), relay, addr, seen }
     }
@@ -170,24 +180,22 @@ impl Bench {
     pub(crate) async fn story(&self, call: u64) -> String {
         let is_end = |(id, event): &(CallId, Event)| id.0 == call && matches!(event, Event::CallClosed(_));
         self.until(|events| events.iter().any(is_end)).await;
-        let events = self.seen.events.lock().unwrap();
-        let own = events.iter().filter(|(id, _)| id.0 == call);
-        own.map(|(_, event)| told(event)).collect::<Vec<_>>().join(", ")
+        self.seen.story(call)
     }
 
     /// How long a call waited before each of its resends.
     pub(crate) fn waits(&self, call: u64) -> Vec<Duration> {
         let events = self.seen.events.lock().unwrap();
-        let wait = |(id, event): &(CallId, Event)| match event {
-            Event::WaitStarted { wait, .. } if id.0 == call => Some(*wait),
-            _ => None,
-        };
-        events.iter().filter_map(wait).collect()
+        let own = events.iter().filter(|(id, _)| id.0 == call);
+        own.filter_map(
+            |(_, event)| if let Event::WaitStarted { wait, .. } = event { Some(*wait) } else { None },
+        )
+        .collect()
     }
 
-    /// What the relay said about itself.
-    pub(crate) fn notices(&self) -> Vec<Notice> {
-        self.seen.notices.lock().unwrap().clone()
+    /// Sees on when the relay is gone.
+    pub(crate) fn recorder(&self) -> Arc<Recorder> {
+        Arc::clone(&self.seen)
     }
 
     /// The status page.
