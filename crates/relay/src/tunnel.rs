@@ -14,9 +14,10 @@ use crate::shared::Shared;
 use crate::target::Target;
 use crate::upstream::Ask;
 
-/// Whether a request asks to change the protocol.
+/// Whether a request asks to change the protocol. A wish for HTTP/2 is not one: it may be ignored, and passed on it
+/// would let requests into the tunnel that nobody has looked at (RFC 9113, section 3.1 withdrew it).
 pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
-    headers.contains_key(header::UPGRADE)
+    headers.get(header::UPGRADE).is_some_and(|to| !to.as_bytes().eq_ignore_ascii_case(b"h2c"))
         && headers.get_all(header::CONNECTION).iter().any(|value| {
             value
                 .to_str()
