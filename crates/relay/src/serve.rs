@@ -233,7 +233,9 @@ async fn forward(
     };
     let opened = shared.clock.now();
     let (parts, body) = request.into_parts();
-    let each = usize::try_from(shared.config.bodies.each).unwrap_or(usize::MAX);
+    // Trailers are not kept: a body that announces some is passed through as it comes.
+    let keeps = !parts.headers.contains_key(header::TRAILER);
+    let each = if keeps { usize::try_from(shared.config.bodies.each).unwrap_or(usize::MAX) } else { 0 };
     let stall = shared.config.limits.stall;
     let taken = match take(Upload::new(body, stall), each, &shared.room).await {
         Ok(taken) => taken,

@@ -414,3 +414,33 @@ async fn an_early_answer_arrives_and_ends_the_upload() {
     };
     soon(ended).await;
 }
+
+#[tokio::test]
+async fn trailers_of_an_upload_pass_as_they_come() {
+    for offers in [&["h2"][..], &["http/1.1"]] {
+        let (listener, secured, mut config) = service(offers).await;
+        config.http2 = Http2::Always;
+        let at = relay(config).await;
+        let request = "POST /v1/files HTTP/1.1\r\nHost: relay\r\nTrailer: x-checksum\r\nTransfer-Encoding: chunked\r\n\
+                       Connection: close\r\n\r\n5\r\nhello\r\n0\r\nx-checksum: abc\r\n\r\n";
+        let client = tokio::spawn(async move { exchange(at, request.as_bytes(), "").await });
+        let (socket, _) = soon(listener.accept()).await.unwrap();
+        let mut socket = secured.acceptor.accept(socket).await.unwrap();
+        if offers == ["h2"] {
+            let mut connection: Served = h2::server::handshake(socket).await.unwrap();
+            let (request, respond) = soon(connection.accept()).await.unwrap().unwrap();
+            tokio::spawn(async move { while connection.accept().await.is_some() {} });
+            let mut upload = request.into_body();
+            assert_eq!(soon(upload.data()).await.unwrap().unwrap(), "hello");
+            while soon(upload.data()).await.is_some() {}
+            assert_eq!(soon(upload.trailers()).await.unwrap().unwrap()["x-checksum"], "abc");
+            answer(respond, 200, OK);
+        } else {
+            let mut seen = String::new();
+            soon(read_until(&mut socket, &mut seen, "x-checksum: abc\r\n\r\n")).await;
+            assert!(seen.contains("\r\n\r\n5\r\nhello\r\n0\r\n"), "{seen}");
+            socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+        }
+        assert!(soon(client).await.unwrap().starts_with("HTTP/1.1 200 "), "{offers:?}");
+    }
+}
