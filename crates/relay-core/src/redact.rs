@@ -68,8 +68,18 @@ const fn is_break(c: char) -> bool {
         )
 }
 
+/// Whether one of the words begins as well-known secrets do.
+#[must_use]
+pub(crate) fn starts_like_a_secret(text: &str) -> bool {
+    text.split(is_break).any(starts_as_known)
+}
+
+fn starts_as_known(word: &str) -> bool {
+    STARTS.iter().any(|start| word.starts_with(start) && word.len() >= start.len() + 4)
+}
+
 fn is_secret(word: &str) -> bool {
-    let starts = STARTS.iter().any(|start| word.starts_with(start) && word.len() >= start.len() + 4);
+    let starts = starts_as_known(word);
     // A long run of letters and digits that no word and no path looks like.
     let random = word.len() >= 32
         && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-.+/".contains(c))

@@ -5,7 +5,7 @@
 //! hyper         whole requests, answers
 //!   WithInterim interim answers between them
 //!   Inbound      has the first bytes come? does the client read what we write?
-//!   socket
+//!   ClientSocket has all left? is the client there?
 //! ```
 
 use std::io;
@@ -20,10 +20,13 @@ use hyper_util::server::conn::auto;
 use relay_core::config::Limits;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
+use crate::client_socket::ClientSocket;
 use crate::clock::IdleLimit;
 use crate::interim::{Interim, WithInterim};
 use crate::keepalive;
+use crate::reply::Abort;
 use crate::serve::serve;
 use crate::shared::Shared;
 
@@ -41,12 +44,16 @@ pub(crate) async fn connection(shared: Arc<Shared>, stream: TcpStream) {
     keepalive::watch(&stream);
     let limits = &shared.config.limits;
     let begun = Arc::new(AtomicBool::new(false));
-    let interim = Interim::default();
-    let socket = Inbound::new(stream, limits.stall, Arc::clone(&begun));
+    let (flushed, interim) = (Arc::new(Notify::new()), Interim::default());
+    let socket = ClientSocket::new(stream, Arc::clone(&flushed));
+    let socket = Inbound::new(socket, limits.stall, Arc::clone(&begun));
     let socket = WithInterim::new(socket, interim.clone());
     let serving = Arc::clone(&shared);
-    let service =
-        hyper::service::service_fn(move |request| serve(Arc::clone(&serving), request, interim.clone()));
+    let service = hyper::service::service_fn(move |request| {
+        let answer = serve(Arc::clone(&serving), request, interim.clone());
+        let flushed = Arc::clone(&flushed);
+        async move { Ok::<_, Abort>(answer.await?.map(|body| body.leaving_by(flushed))) }
+    });
     let server = server(limits);
     let connection = server.serve_connection_with_upgrades(TokioIo::new(socket), service);
     let mut connection = std::pin::pin!(connection);
@@ -118,7 +125,7 @@ pub(crate) async fn turn_away(mut stream: TcpStream, most: u32) {
 
 /// The socket of a client.
 struct Inbound {
-    inner: TcpStream,
+    inner: ClientSocket,
     stall: Duration,
     /// Runs while the client does not read what waits for it.
     unread: Option<IdleLimit>,
@@ -129,7 +136,7 @@ struct Inbound {
 }
 
 impl Inbound {
-    const fn new(inner: TcpStream, stall: Duration, begun: Arc<AtomicBool>) -> Self {
+    const fn new(inner: ClientSocket, stall: Duration, begun: Arc<AtomicBool>) -> Self {
         Self { inner, stall, unread: None, opening: 0, begun }
     }
 

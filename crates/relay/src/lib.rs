@@ -9,6 +9,7 @@ mod answer;
 pub mod app;
 pub mod body;
 pub mod cli;
+mod client_socket;
 pub mod clock;
 pub mod cookies;
 pub mod credential;

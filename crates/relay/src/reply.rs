@@ -1,8 +1,8 @@
 //! What goes to the client: an upstream's answer as it comes, or words of our own. A break is told as a break:
 //! the connection is aborted, never ended tidily.
 
-use std::future::Future as _;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -11,6 +11,7 @@ use http_body::{Body, Frame, SizeHint};
 use relay_core::answer::Own;
 use relay_core::event::Outcome;
 use relay_core::preamble::Verdict;
+use tokio::sync::Notify;
 
 use crate::answer::{Answer, Next};
 use crate::clock::IdleLimit;
@@ -34,22 +35,43 @@ pub enum Abort {
 }
 
 /// The body of an answer to a client.
-#[derive(Debug)]
 pub struct ReplyBody {
     kind: Kind,
+    /// Tells when what was handed out has left.
+    flushed: Option<Arc<Notify>>,
     abort: Option<Parting>,
+}
+
+impl std::fmt::Debug for ReplyBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReplyBody").field("kind", &self.kind).finish_non_exhaustive()
+    }
 }
 
 /// An abort that is due. What was forwarded just before lies in the server's buffer, and an abort would drop it
 /// there: the client must see every byte that came before the break.
-#[derive(Debug)]
 struct Parting {
     why: Option<Abort>,
-    flushed: Pin<Box<tokio::time::Sleep>>,
+    flushed: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-/// How long the last bytes before an abort have to leave.
-const TO_FLUSH: std::time::Duration = std::time::Duration::from_millis(50);
+impl Parting {
+    fn new(why: Abort, flushed: Option<Arc<Notify>>) -> Self {
+        let flushed = flushed.map(Notify::notified_owned);
+        Self {
+            why: Some(why),
+            flushed: Box::pin(async move {
+                if let Some(flushed) = flushed {
+                    // Late or not, the abort comes.
+                    let _in_time = tokio::time::timeout(TO_FLUSH, flushed).await;
+                }
+            }),
+        }
+    }
+}
+
+/// How long the last bytes before an abort have to leave; a client that reads takes less.
+const TO_FLUSH: std::time::Duration = std::time::Duration::from_secs(30);
 
 enum Kind {
     /// Our own words, or nothing.
@@ -91,7 +113,13 @@ struct Passing {
 
 impl ReplyBody {
     const fn of(kind: Kind) -> Self {
-        Self { kind, abort: None }
+        Self { kind, flushed: None, abort: None }
+    }
+
+    /// The same, on a connection that tells when it is flushed.
+    pub(crate) fn leaving_by(mut self, flushed: Arc<Notify>) -> Self {
+        self.flushed = Some(flushed);
+        self
     }
 
     /// Our own words.
@@ -233,7 +261,7 @@ impl Body for ReplyBody {
         if this.abort.is_none() {
             let next = std::task::ready!(this.kind.poll_next(cx));
             let Some(Err(why)) = next else { return Poll::Ready(next.and_then(Result::ok).map(Ok)) };
-            this.abort = Some(Parting { why: Some(why), flushed: Box::pin(tokio::time::sleep(TO_FLUSH)) });
+            this.abort = Some(Parting::new(why, this.flushed.take()));
         }
         match &mut this.abort {
             Some(parting) => {

@@ -186,8 +186,11 @@ fn path_of(full: &str) -> &str {
 
 async fn refuse(request: Request<Incoming>, path: &str, refused: Refused) -> Response<ReplyBody> {
     let (parts, body) = request.into_parts();
-    // A client that is still uploading would see a broken pipe instead of the answer.
-    drain(body, DRAIN.0, DRAIN.1).await;
+    // A client that is still uploading would see a broken pipe instead of the answer. One that waits to be asked
+    // for its body is not asked.
+    if !parts.headers.contains_key(header::EXPECT) {
+        drain(body, DRAIN.0, DRAIN.1).await;
+    }
     in_refusing_words(&parts, path, refused)
 }
 
@@ -210,7 +213,7 @@ async fn forward(
     Addressed { full, to }: Addressed,
     interim: Interim,
 ) -> Result<Response<ReplyBody>, Abort> {
-    let upgrades = tunnel::is_upgrade(request.headers());
+    let upgrades = tunnel::is_upgrade(&request);
     // A WebSocket opens with GET on the path that a POST generates on.
     let generates = route(&Method::POST, path_of(&full)).operation == Operation::Generation;
     if upgrades && generates && tunnel::is_websocket(request.headers()) {

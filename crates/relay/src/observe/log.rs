@@ -21,9 +21,7 @@ impl Observer for Log {
         match event {
             Event::CallOpened { labels, inherited_sends } => {
                 if *inherited_sends > 0 {
-                    debug(&format!(
-                        "[resend] the client sends again a call that had {inherited_sends} sends id={call}"
-                    ));
+                    debug(&format!("[resend] by=client sends_before={inherited_sends} id={call}"));
                 }
                 open.insert(call, labels.clone());
             }
@@ -107,7 +105,7 @@ fn line(call: CallId, labels: &Labels, event: &Event) -> Option<String> {
 fn closing_line(call: CallId, labels: &Labels, closing: &Closing) -> Option<String> {
     let quiet = match closing.outcome {
         Outcome::Served | Outcome::Passed | Outcome::ClientLeft => closing.sends < 2,
-        Outcome::Refused | Outcome::GaveUp | Outcome::Broken | Outcome::Cut => false,
+        Outcome::Returned | Outcome::Refused | Outcome::GaveUp | Outcome::Broken | Outcome::Cut => false,
     };
     if quiet {
         return None;

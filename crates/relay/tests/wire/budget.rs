@@ -63,7 +63,7 @@ async fn never_early() {
         assert_eq!((answer.status, answer.ending), (200, Ending::Complete), "{shown}");
         for gap in gaps(&up) {
             assert!(gap >= ms(least), "sent after {gap:?}: {shown}");
-            assert!(gap < ms(least) + ms(900), "sent only after {gap:?}: {shown}");
+            assert!(gap < ms(least) + ms(2000), "sent only after {gap:?}: {shown}");
         }
     }
 }
@@ -122,9 +122,9 @@ async fn the_last_answer_goes_back_as_it_came_and_says_that_it_is_the_last() {
 #[tokio::test]
 async fn a_success_that_carries_an_error_gets_a_status_that_says_so() {
     let body = wire::overloaded_body();
-    let up = Upstream::start(Reply::status(200).json(&body)).await.unwrap();
+    let up = Upstream::start(Reply::status(200).reason("All Right").json(&body)).await.unwrap();
     let (_bench, answer) = ask_within(&up, &sdk(0, TURN), |profile| profile.sends = Some(2)).await;
-    assert_eq!((answer.status, answer.text()), (503, body));
+    assert_eq!((answer.status, answer.reason.as_str(), answer.text()), (503, "Service Unavailable", body));
     assert_eq!(answer.header("x-should-retry"), Some("false"));
 }
 
@@ -193,7 +193,7 @@ async fn a_limit_that_the_client_states_takes_the_place_of_patience() {
         let took = began.elapsed();
         assert_eq!((answer.status, answer.header("x-should-retry")), (503, Some("false")));
         // Half a second is the margin for the answer to arrive.
-        assert!(took < ms(900) && took > ms(250), "{header}: {took:?}");
+        assert!(took < ms(1000) && took > ms(250), "{header}: {took:?}");
     }
 }
 

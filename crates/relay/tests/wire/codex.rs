@@ -91,8 +91,8 @@ async fn in_an_encoded_stream_the_piece_with_the_event_is_withheld() {
 async fn the_call_that_resumes_a_cut_turn_waits_and_a_turn_is_cut_three_times_at_most() {
     let up = Upstream::start(Reply::sse(fatal_after_output(true))).await.unwrap();
     let bench = Bench::with(bounded(&up.url(), |profile| {
-        profile.curve.base = ms(60);
-        profile.curve.factor = 1.0;
+        profile.curve.base = ms(150);
+        profile.curve.cap = ms(150);
     }))
     .await;
     for cuts in 1..=3 {
@@ -112,10 +112,10 @@ async fn the_call_that_resumes_a_cut_turn_waits_and_a_turn_is_cut_three_times_at
     assert_eq!(seen.len(), 5);
     for pair in seen[..4].windows(2) {
         let since = pair[1].at - pair[0].answered_at.unwrap();
-        assert!(since >= ms(59), "resumed after {since:?}");
+        assert!(since >= ms(149), "resumed after {since:?}");
     }
     let since = seen[4].at - seen[3].answered_at.unwrap();
-    assert!(since < ms(50), "a turn of its own waited {since:?}");
+    assert!(since < ms(140), "a turn of its own waited {since:?}");
 }
 
 #[tokio::test]
@@ -214,8 +214,8 @@ async fn refusals_of_our_own_reach_codex_as_the_text_of_a_400() {
     let answer = bench.ask(&codex("t", TURN)).await;
     assert_eq!((answer.status, answer.header("content-type")), (400, Some("text/plain; charset=utf-8")));
     assert!(answer.text().starts_with("steady-relay: 127.0.0.1 did not answer in time (1 send, "));
-    assert!(answer.text().ends_with("\ncode: upstream_no_response"));
-    assert_eq!(answer.text().lines().count(), 4);
+    assert!(answer.text().ends_with(" [upstream_no_response]"));
+    assert!(answer.text().lines().count() <= 3);
     assert_eq!(up.requests().len(), 1);
 }
 
@@ -278,4 +278,33 @@ async fn an_upgrade_that_is_refused_is_an_answer() {
     let answer = bench.ask(&upgrade).await;
     assert_eq!((answer.status, answer.reason.as_str(), answer.text().as_str()), (403, "No", "no"));
     assert_eq!(answer.header("x-why"), Some("because"));
+}
+
+#[tokio::test]
+async fn an_upgrade_that_nobody_needs_is_ignored() {
+    // Java's client offers HTTP/2 with every first request to a plain address; a body cannot go into a tunnel.
+    for upgrade in ["h2c", "TLS/1.0", "websocket"] {
+        let up = Upstream::start(Script::of([wire::overloaded_503(), Reply::sse(wire::turn("hi"))]))
+            .await
+            .unwrap();
+        let bench = Bench::to(&up).await;
+        let request = plain(TURN)
+            .header("Connection", "Upgrade, HTTP2-Settings")
+            .header("Upgrade", upgrade)
+            .header("HTTP2-Settings", "AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA");
+        let answer = bench.ask(&request).await;
+        assert_eq!((answer.status, answer.ending), (200, Ending::Complete), "{upgrade}");
+        for seen in up.requests() {
+            assert_eq!(
+                (seen.text().as_str(), seen.header("upgrade"), seen.header("http2-settings")),
+                (TURN, None, None)
+            );
+        }
+    }
+    let up =
+        Upstream::start(Script::of([wire::overloaded_503(), Reply::status(200).json("{}")])).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let answer =
+        bench.ask(&Request::get("/v1/models").header("Connection", "Upgrade").header("Upgrade", "h2c")).await;
+    assert_eq!((answer.status, up.requests().len()), (200, 2));
 }
