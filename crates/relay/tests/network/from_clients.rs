@@ -178,7 +178,7 @@ async fn streams_and_heads_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_drain_says_goodbye_and_an_upload_that_the_client_breaks_off_is_none() {
+async fn half_a_request_is_none() {
     let up = Upstream::start(Script::of([Reply::status(200).json(OK)])).await.unwrap();
     let at = relay(towards(&up.url())).await;
     let sender = speak(at).await;

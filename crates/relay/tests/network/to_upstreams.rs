@@ -387,6 +387,31 @@ async fn trailers_and_interim_answers() {
 }
 
 #[tokio::test]
+async fn an_answer_to_head_keeps_its_length_and_has_no_body() {
+    let (listener, secured, mut config) = service(&["h2"]).await;
+    config.http2 = Http2::Always;
+    let at = relay(config).await;
+    let mut client = dial(at).await;
+    let head = "HEAD /v1/models/x HTTP/1.1\r\nHost: relay\r\n\r\n";
+    let served = tokio::spawn(async move {
+        let mut connection = accept(&listener, &secured.acceptor).await;
+        while let Some(Ok((request, mut respond))) = connection.accept().await {
+            assert_eq!(request.method(), "HEAD");
+            let head = Response::builder().header("content-length", "42").body(()).unwrap();
+            respond.send_response(head, true).unwrap();
+        }
+    });
+    // Twice on one connection: what does not come is not waited for.
+    for _ in 0..2 {
+        client.write_all(head.as_bytes()).await.unwrap();
+        let mut seen = String::new();
+        soon(read_until(&mut client, &mut seen, "\r\n\r\n")).await;
+        assert!(seen.starts_with("HTTP/1.1 200 ") && seen.contains("content-length: 42"), "{seen}");
+    }
+    served.abort();
+}
+
+#[tokio::test]
 async fn an_early_answer_arrives_and_ends_the_upload() {
     let (listener, secured, mut config) = service(&["h2"]).await;
     config.http2 = Http2::Always;
