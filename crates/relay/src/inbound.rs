@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use http::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -34,7 +35,9 @@ const STREAM_WINDOW: u32 = 256 * 1024;
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Serves a connection to its end.
-pub(crate) async fn connection(shared: Arc<Shared>, stream: TcpStream) {
+pub(crate) async fn connection(current: Arc<ArcSwap<Shared>>, stream: TcpStream) {
+    // The limits of a connection are those it began with; what tells of the relay's end is the same under all.
+    let shared = current.load_full();
     // A small answer must not wait for the acknowledgement of the one before it.
     let _refused = stream.set_nodelay(true);
     keepalive::watch(&stream);
@@ -42,10 +45,10 @@ pub(crate) async fn connection(shared: Arc<Shared>, stream: TcpStream) {
     let (socket, signs) = ClientSocket::new(stream, limits.stall);
     let interim = Interim::default();
     let socket = WithInterim::new(socket, interim.clone());
-    let (serving, flushed) = (Arc::clone(&shared), signs.flushed);
+    let flushed = signs.flushed;
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let version = request.version();
-        let answer = serve(Arc::clone(&serving), request, interim.clone());
+        let answer = serve(current.load_full(), request, interim.clone());
         let flushed = Arc::clone(&flushed);
         async move { Ok::<_, Abort>(answer.await?.map(|body| body.leaving_by(flushed, version))) }
     });

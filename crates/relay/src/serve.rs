@@ -23,6 +23,7 @@ use crate::shared::Shared;
 use crate::target::{self, Target};
 use crate::understand::Understood;
 use crate::waiting::Company;
+use crate::wishes::{self, Wishes};
 use crate::{admin, tunnel};
 
 /// Serves one request.
@@ -81,6 +82,17 @@ impl From<target::Refusal> for Refused {
             status: refusal.status(),
             fault: Fault::BadRequest,
             code: "no_upstream",
+            words: refusal.to_string(),
+        }
+    }
+}
+
+impl From<wishes::Refusal> for Refused {
+    fn from(refusal: wishes::Refusal) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            fault: Fault::BadRequest,
+            code: "bad_steady_header",
             words: refusal.to_string(),
         }
     }
@@ -213,6 +225,10 @@ async fn forward(
     Addressed { full, to }: Addressed,
     interim: Interim,
 ) -> Result<Response<ReplyBody>, Abort> {
+    let wishes = match Wishes::of(request.headers(), &shared.config) {
+        Ok(wishes) => wishes,
+        Err(refusal) => return Ok(refuse(request, path_of(&full), refusal.into()).await),
+    };
     let upgrades = tunnel::is_upgrade(&request);
     // A WebSocket opens with GET on the path that a POST generates on.
     let generates = route(&Method::POST, path_of(&full)).operation == Operation::Generation;
@@ -248,7 +264,7 @@ async fn forward(
             None => return Err(Abort::Broken),
         },
     };
-    let understood = Understood::of(&shared, &parts, path_of(&full), (&taken, opened));
+    let understood = Understood::of(&shared, &parts, path_of(&full), (&taken, opened), wishes);
     let target = match (understood.upstream(), target) {
         (Some(name), _) if to.is_none() => shared.targets.named(name, ask),
         (Some(_) | None, known) => known,
