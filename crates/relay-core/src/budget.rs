@@ -18,6 +18,20 @@ pub struct Spent {
     pub gave_up: bool,
 }
 
+impl Spent {
+    /// The larger of each count.
+    #[must_use]
+    pub fn max_of(self, other: Self) -> Self {
+        Self {
+            sends: self.sends.max(other.sends),
+            failed: self.failed.max(other.failed),
+            ambiguous: self.ambiguous.max(other.ambiguous),
+            steps: self.steps.max_of(other.steps),
+            gave_up: self.gave_up || other.gave_up,
+        }
+    }
+}
+
 /// The one counter of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
@@ -169,5 +183,24 @@ mod tests {
         assert_eq!([budget.take_grant(), budget.take_grant()], [true, false]);
         let mut strict = Budget::new(&Profile::strict(), Spent::default());
         assert!(!strict.take_failure() && !strict.take_grant());
+    }
+
+    #[test]
+    fn who_comes_after_the_end_has_one_send_each_however_many_come() {
+        let mut before = Spent { gave_up: true, ..Spent::default() };
+        for served in 0..5 {
+            let mut budget = Budget::new(&Profile::patient(), before);
+            assert_eq!((sends_left(&mut budget), budget.spent().sends), (1, served + 1));
+            before = budget.spent();
+        }
+    }
+
+    #[test]
+    fn a_grant_counts_as_used_when_its_send_is_made() {
+        let mut budget = Budget::new(&Profile::interactive(), Spent::default());
+        assert!(budget.take_send() && budget.take_grant());
+        assert_eq!((budget.own_grants(), budget.spent().ambiguous), (0, 1));
+        assert!(budget.take_send() && budget.take_send());
+        assert_eq!(budget.own_grants(), 1);
     }
 }

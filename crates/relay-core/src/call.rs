@@ -166,7 +166,15 @@ impl Call {
         };
         if let Some(until) = not_before.filter(|until| *until > now) {
             if call.bears(until.since(now), now) {
-                call.wait(until.since(now), now);
+                let wait = until.since(now);
+                call.wait(wait, now);
+                // The turn was cut for a want of capacity, which is what this wait is for.
+                call.events.push(Event::WaitStarted {
+                    send: 1,
+                    wait,
+                    fault: Fault::AtCapacity,
+                    status: None,
+                });
             } else {
                 call.state = State::Done(Ending::GaveUp(Stop::FloorTooFar, None));
             }
@@ -351,8 +359,12 @@ impl Call {
         self.deadline.map_or(self.patience, |by| by.since(self.opened).min(self.patience))
     }
 
-    /// Steps on the curves, for the wait of a turn that is cut and resumed.
-    pub fn wait_after_cut(&mut self, failure: &Failure, dice: &mut dyn Dice) -> Duration {
+    /// The wait of a turn that is cut and resumed: one step further on the curve with each of its `earlier` cuts.
+    pub fn wait_after_cut(&mut self, failure: &Failure, earlier: u32, dice: &mut dyn Dice) -> Duration {
+        // A handful at most: the settings bound the cuts of a turn.
+        for _ in 0..earlier.min(16) {
+            let _taken = wait::after(failure, self.budget.steps(), &self.profile, dice);
+        }
         wait::after(failure, self.budget.steps(), &self.profile, dice)
     }
 

@@ -38,6 +38,8 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// How much of an answer is held back before it is committed.
     pub hold: Hold,
+    /// What a client is shown while it waits.
+    pub waiting: Waiting,
     /// How much of the requests is kept for a resend.
     pub bodies: Bodies,
     /// What is known of, and allowed for, each kind of client.
@@ -63,6 +65,7 @@ impl Default for Config {
             routes: Vec::new(),
             timeouts: Timeouts::default(),
             hold: Hold::default(),
+            waiting: Waiting::default(),
             bodies: Bodies::default(),
             clients: Kind::ALL.map(|name| (name, ClientSettings::default())).into(),
             ca_files: Vec::new(),
@@ -311,6 +314,29 @@ pub struct Hold {
 impl Default for Hold {
     fn default() -> Self {
         Self { bytes: 256 << 10, time: Duration::from_secs(20) }
+    }
+}
+
+/// What a client is shown while it waits, so that it goes on waiting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// How often an HTTP/1.1 client gets a `102 Processing`. Every client measured accepts it, and Node's fetch and
+    /// Gemini CLI wait past their own limits for it. 15 s: well inside the shortest of these, 60 s.
+    pub interim: Option<Duration>,
+    /// After how long a stream that was asked for is begun although no answer is there. Off: once a stream is begun,
+    /// a failure can only be told inside it, and no client sends again for that.
+    pub early_commit: Option<Duration>,
+    /// How often a stream that was begun early carries a sign of life.
+    pub heartbeat: Duration,
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self {
+            interim: Some(Duration::from_secs(15)),
+            early_commit: None,
+            heartbeat: Duration::from_secs(15),
+        }
     }
 }
 

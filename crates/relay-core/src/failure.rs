@@ -2,6 +2,7 @@
 
 use crate::evidence::Evidence;
 use crate::fault::Fault;
+use crate::redact::starts_like_a_secret;
 use crate::retry_after::Advice;
 
 /// Where in the exchange the failure was told.
@@ -69,9 +70,12 @@ impl Failure {
 }
 
 /// A label that came from outside, cut to what a log line or a metric may hold: 64 characters of
-/// letters, digits and `_ - . : /`.
+/// letters, digits and `_ - . : /`, and no key that was put where a name belongs.
 #[must_use]
 pub fn label(text: &str) -> Box<str> {
+    if starts_like_a_secret(text) {
+        return "redacted".into();
+    }
     text.chars()
         .filter(|c| c.is_ascii_alphanumeric() || "_-.:/".contains(*c))
         .take(64)
@@ -88,5 +92,10 @@ mod tests {
         assert_eq!(&*label("gpt-5.6-sol"), "gpt-5.6-sol");
         assert_eq!(&*label("evil\nline \u{1b}[31m Bearer"), "evilline31mBearer");
         assert_eq!(label(&"x".repeat(500)).len(), 64);
+        assert_eq!(&*label("Bearer sk-proj-abcdef12345"), "redacted");
+        assert_eq!(
+            &*label("Meta-Llama-3.1-405B-Instruct-Turbo-FP8"),
+            "Meta-Llama-3.1-405B-Instruct-Turbo-FP8"
+        );
     }
 }

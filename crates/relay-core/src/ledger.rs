@@ -14,6 +14,9 @@ use crate::moment::Moment;
 
 /// How long a failed call waits for its heir.
 const KEPT: Duration = Duration::from_secs(600);
+/// How long the cuts of a turn are remembered: longer than it can be held between two of them, since a turn that
+/// started over with three more each time could be cut for ever.
+const CUTS_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// How long body and credential alone speak for a re-send.
 const WEAK: Duration = Duration::from_secs(60);
 /// The most failed calls, and the most turns, that are remembered; beyond it the oldest is forgotten.
@@ -104,8 +107,11 @@ impl Ledger {
     pub fn remember(&mut self, identity: &Identity, spent: Spent, now: Moment) {
         self.records.retain(|_, record| now.since(record.at) <= KEPT);
         forget_oldest(&mut self.records, |record| record.at);
-        let record = Record { spent, turn: identity.turn.clone(), at: now };
-        self.records.insert((identity.credential, identity.body), record);
+        let key = (identity.credential, identity.body);
+        // Two calls with the same body may fail side by side: their heir must not spend what either has spent.
+        let known = self.records.get(&key).filter(|known| known.turn == identity.turn);
+        let spent = known.map_or(spent, |known| spent.max_of(known.spent));
+        self.records.insert(key, Record { spent, turn: identity.turn.clone(), at: now });
     }
 
     /// A call was answered: nothing of it is left to inherit.
@@ -116,12 +122,12 @@ impl Ledger {
     /// How many times this turn was cut since its last completed answer.
     #[must_use]
     pub fn cuts(&self, turn: &Turn, now: Moment) -> u32 {
-        self.cuts.get(turn).filter(|cuts| now.since(cuts.at) <= KEPT).map_or(0, |cuts| cuts.count)
+        self.cuts.get(turn).filter(|cuts| now.since(cuts.at) <= CUTS_KEPT).map_or(0, |cuts| cuts.count)
     }
 
     /// A turn is being cut; its next call is not sent before `not_before`. Returns the cuts of the turn so far.
     pub fn cut(&mut self, turn: &Turn, not_before: Moment, now: Moment) -> u32 {
-        self.cuts.retain(|_, cuts| now.since(cuts.at) <= KEPT || cuts.not_before > now);
+        self.cuts.retain(|_, cuts| now.since(cuts.at) <= CUTS_KEPT || cuts.not_before > now);
         forget_oldest(&mut self.cuts, |cuts| cuts.at);
         let count = self.cuts(turn, now).saturating_add(1);
         self.cuts.insert(turn.clone(), Cuts { count, not_before, at: now });
@@ -152,6 +158,7 @@ fn forget_oldest<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, at: impl Fn(&V) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const NOW: Moment = Moment::after_start(Duration::from_secs(1000));
     const SPENT: Spent =
@@ -195,6 +202,14 @@ mod tests {
     }
 
     #[test]
+    fn two_that_fail_side_by_side_leave_the_larger_counts() {
+        let mut ledger = remembered(turn("a"));
+        ledger.remember(&identity(turn("a"), false), Spent { sends: 1, failed: 3, ..Spent::default() }, NOW);
+        let spent = ledger.inherit(&identity(turn("a"), false), false, NOW);
+        assert_eq!((spent.sends, spent.failed, spent.ambiguous, spent.gave_up), (5, 3, 1, true));
+    }
+
+    #[test]
     fn after_ten_minutes_or_a_success_nothing_is_left() {
         let mut late = remembered(turn("a"));
         assert_eq!(
@@ -231,5 +246,59 @@ mod tests {
         assert_eq!(ledger.resumes_at(&one, soon), None);
         ledger.completed(&one);
         assert_eq!((ledger.cuts(&one, NOW), ledger.cuts(&other, NOW)), (0, 1));
+    }
+
+    #[test]
+    fn cuts_are_remembered_for_as_long_as_a_turn_may_be_held() {
+        let mut ledger = Ledger::default();
+        let one = turn("a").unwrap();
+        // The turn waits for hours, is resumed, and is cut again: no fresh count.
+        let late = NOW + Duration::from_secs(5 * 3600);
+        ledger.cut(&one, late, NOW);
+        assert_eq!(ledger.resumes_at(&one, late - Duration::from_secs(1)), Some(late));
+        assert_eq!(ledger.cuts(&one, late), 1);
+        assert_eq!(ledger.cut(&one, late, late + Duration::from_secs(6 * 3600)), 2);
+        let next_day = late + Duration::from_secs(60 * 3600);
+        assert_eq!(ledger.cuts(&one, next_day), 0);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+
+        /// Whatever is remembered and asked for, an heir never inherits what its own kind did not spend, one record
+        /// has one heir, and nothing outlives its time.
+        #[test]
+        fn a_record_is_inherited_at_most_once_and_in_time(
+            steps in prop::collection::vec((0_u8..4, 0_u64..3, 0_u64..400, any::<bool>(), any::<bool>()), 0..40),
+        ) {
+            let mut ledger = Ledger::default();
+            let mut now = NOW;
+            let mut left: BTreeMap<u64, (Moment, u32)> = BTreeMap::new();
+            for (count, (step, body, pause, says_resend, open)) in (1_u32..).zip(steps) {
+                now = now + Duration::from_secs(pause);
+                let identity = Identity { credential: 1, body, turn: None, says_resend };
+                if step == 0 {
+                    let spent = Spent { sends: count, failed: count, ..Spent::default() };
+                    ledger.remember(&identity, spent, now);
+                    left.insert(body, (now, count));
+                } else if step == 1 {
+                    ledger.forget(&identity);
+                    left.remove(&body);
+                } else {
+                    let got = ledger.inherit(&identity, open, now);
+                    let known = left.get(&body).copied().filter(|(at, _)| now.since(*at) <= KEPT);
+                    let weak = known.filter(|(at, _)| now.since(*at) <= WEAK && !open);
+                    let expected = match (known, weak) {
+                        (Some((_, count)), _) if says_resend => (count, count),
+                        (_, Some((_, count))) => (0, count),
+                        (Some(_) | None, _) => (0, 0),
+                    };
+                    prop_assert_eq!((got.sends, got.failed), expected);
+                    if expected.1 > 0 {
+                        left.remove(&body);
+                    }
+                }
+            }
+        }
     }
 }

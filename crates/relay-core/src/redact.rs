@@ -83,6 +83,12 @@ fn begins_at(word: &str, at: usize) -> bool {
     !before.ends_with(char::is_alphanumeric) || ["\\n", "\\r", "\\t"].iter().any(|it| before.ends_with(it))
 }
 
+/// Whether one of the words begins as well-known secrets do.
+#[must_use]
+pub(crate) fn starts_like_a_secret(text: &str) -> bool {
+    text.split(is_break).any(starts_as_known)
+}
+
 /// Whether a well-known secret begins in the word.
 fn starts_as_known(word: &str) -> bool {
     STARTS.iter().any(|start| {

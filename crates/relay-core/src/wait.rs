@@ -51,6 +51,16 @@ impl Steps {
     /// None taken yet.
     pub const NONE: Self = Self { plain: 0, overloaded: 0, quick: 0 };
 
+    /// The larger of each count.
+    #[must_use]
+    pub fn max_of(self, other: Self) -> Self {
+        Self {
+            plain: self.plain.max(other.plain),
+            overloaded: self.overloaded.max(other.overloaded),
+            quick: self.quick.max(other.quick),
+        }
+    }
+
     /// The next wait, without a floor, and one more step taken.
     fn take(&mut self, pace: Pace, profile: &Profile, dice: &mut dyn Dice) -> (Duration, Duration) {
         let quick = Curve { base: QUICK.min(profile.curve.base), ..profile.curve };
@@ -101,6 +111,7 @@ pub fn after(failure: &Failure, steps: &mut Steps, profile: &Profile, dice: &mut
 mod tests {
     use super::*;
     use crate::dice::SeededDice;
+    use proptest::prelude::*;
 
     struct NoChance;
     impl Dice for NoChance {
@@ -179,5 +190,64 @@ mod tests {
         let curve =
             Curve { base: Duration::MAX, factor: 10.0, cap: Duration::from_secs(60), jitter: Duration::ZERO };
         assert_eq!(raised(&curve, u32::MAX), Duration::from_secs(60));
+    }
+
+    fn curves() -> impl Strategy<Value = Curve> {
+        (0_u64..100_000, 1.0_f64..20.0, 0_u64..10_000_000, 0_u64..60_000).prop_map(
+            |(base, factor, cap, jitter)| {
+                let [base, cap, jitter] = [base, cap, jitter].map(Duration::from_millis);
+                Curve { base, factor, cap, jitter }
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+
+        /// A curve never falls and never passes its cap, and chance only ever adds to it.
+        #[test]
+        fn a_wait_lies_between_its_floor_and_its_cap_with_jitter(
+            curve in curves(),
+            told in 0_u64..10_000_000,
+            seed in any::<u64>(),
+            fault in prop::sample::select(vec![Fault::AtCapacity, Fault::Overloaded, Fault::NeverSent]),
+        ) {
+            let profile = Profile { curve, overloaded: curve, ..Profile::interactive() };
+            let told = Duration::from_millis(told);
+            let evidence = if fault == Fault::NeverSent { Evidence::NeverSent } else { Evidence::Refused };
+            let failure = Failure { advice: Advice::Wait(told), ..Failure::of_transport(fault, evidence) };
+            let (mut steps, mut dice) = (Steps::default(), SeededDice::new(seed));
+            let mut least = Duration::ZERO;
+            for step in 0..80 {
+                let wait = after(&failure, &mut steps, &profile, &mut dice);
+                prop_assert!(wait >= told, "never early");
+                prop_assert!(wait <= told.max(curve.cap).saturating_add(curve.jitter));
+                let raw = raised(&curve, step);
+                prop_assert!(raw >= least && raw <= curve.cap);
+                if fault != Fault::NeverSent {
+                    prop_assert!(wait >= raw);
+                }
+                least = raw;
+            }
+        }
+    }
+
+    #[test]
+    fn each_kind_of_wait_climbs_by_itself() {
+        let mut steps = Steps::default();
+        let mut wait = |fault, evidence| {
+            let failure = Failure::of_transport(fault, evidence);
+            after(&failure, &mut steps, &Profile::interactive(), &mut NoChance).as_secs_f64()
+        };
+        let waits = [
+            wait(Fault::AtCapacity, Evidence::Refused),
+            wait(Fault::Overloaded, Evidence::Refused),
+            wait(Fault::NeverSent, Evidence::NeverSent),
+            wait(Fault::ServerFailed, Evidence::Failed),
+            wait(Fault::Overloaded, Evidence::Refused),
+            wait(Fault::NeverSent, Evidence::NeverSent),
+            wait(Fault::BrokenStream, Evidence::MaybeRan),
+        ];
+        assert_eq!(waits, [1.0, 4.0, 0.15, 2.0, 8.0, 0.3, 4.0]);
     }
 }

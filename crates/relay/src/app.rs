@@ -6,13 +6,16 @@ use std::time::Duration;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use relay_core::config::Config;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 use tokio::task::JoinSet;
 
+use crate::client_socket::ClientSocket;
 use crate::clock::Clock;
+use crate::interim::{Interim, WithInterim};
 use crate::keepalive;
 use crate::observe::status::Status;
 use crate::observe::{Notice, Observer};
+use crate::reply::Abort;
 use crate::serve::serve;
 use crate::shared::{Common, Shared};
 use crate::target::Upstreams as Targets;
@@ -126,8 +129,14 @@ async fn connection(server: Server, stream: TcpStream) {
     // A small answer must not wait for the acknowledgement of the one before it.
     let _refused = stream.set_nodelay(true);
     keepalive::watch(&stream);
+    let (flushed, interim) = (Arc::new(Notify::new()), Interim::default());
+    let stream = WithInterim::new(ClientSocket::new(stream, Arc::clone(&flushed)), interim.clone());
     let serving = Arc::clone(&shared);
-    let service = hyper::service::service_fn(move |request| serve(Arc::clone(&serving), request));
+    let service = hyper::service::service_fn(move |request| {
+        let answer = serve(Arc::clone(&serving), request, interim.clone());
+        let flushed = Arc::clone(&flushed);
+        async move { Ok::<_, Abort>(answer.await?.map(|body| body.leaving_by(flushed))) }
+    });
     let connection = hyper::server::conn::http1::Builder::new()
         .preserve_header_case(true)
         .half_close(false)

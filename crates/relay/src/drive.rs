@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use relay_core::answer::{Listener, Say, Touch, Tried, say};
 use relay_core::call::{Ending, Step};
-use relay_core::client::Kind;
+use relay_core::client::{Client, Kind};
 use relay_core::failure::Failure;
 use relay_core::moment::Moment;
 use relay_core::preamble::{Asked, Head, Preamble, Verdict};
@@ -202,7 +202,8 @@ impl Drive {
             sent,
             arrived: self.open.now(),
         };
-        let mut answer = Answer::new(head, body, Preamble::new(self.asked, told, shared.clock.wall()));
+        let asked = self.asked_before(told.arrived);
+        let mut answer = Answer::new(head, body, Preamble::new(asked, told, shared.clock.wall()));
         match answer.listen(&*shared.clock, self.open.idle()).await {
             Verdict::Hold => {
                 answer.stop_reading();
@@ -214,6 +215,16 @@ impl Drive {
             Verdict::Fault(failure) => Sent::Failed(*failure, Some(answer)),
             cut @ Verdict::Cut { .. } => Sent::Served(answer, Some(cut)),
         }
+    }
+
+    /// What the listener has to know: nothing is held for longer than the client waits for a head.
+    fn asked_before(&self, arrived: Moment) -> Asked {
+        let mut asked = self.asked;
+        if let (Some(hold), Some(limit)) = (asked.hold.time, self.open.client().limit) {
+            let by = self.opened + Client::less_margin(limit);
+            asked.hold.time = Some(hold.min(by.since(arrived)));
+        }
+        asked
     }
 
     fn serve(mut self, answer: Answer, ending: Option<Verdict>) -> Response<ReplyBody> {
@@ -266,6 +277,10 @@ fn head(answer: &Answer, touch: Touch) -> http::response::Parts {
         touch.status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(answer.head.status);
     head.headers = forwardable_answer(&answer.head.headers);
     keep_case(&answer.head.extensions, &mut head.extensions);
+    if touch.status.is_some() {
+        // The words belong to the old status.
+        head.extensions.remove::<hyper::ext::ReasonPhrase>();
+    }
     if touch.refuse_retry {
         head.headers.insert("x-should-retry", HeaderValue::from_static("false"));
     }

@@ -16,9 +16,9 @@ const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection")
 
 /// The headers of a request that travel on to the upstream.
 ///
-/// `Host` is the upstream's, `Expect` has been answered here and the relay's token is the relay's, so none of them
-/// is among them. `TE: trailers` is, with
-/// the `Connection: TE` that it needs (RFC 9110, 10.1.4), if the client said so: it is how trailers are asked for.
+/// `Host` is the upstream's, `Expect` has been answered here and the token is ours, so none is among them.
+/// `TE: trailers` is, with the `Connection: TE` that it needs (RFC 9110, 10.1.4), if the client said so: it is how
+/// trailers are asked for.
 #[must_use]
 pub fn forwardable(from: &HeaderMap) -> HeaderMap {
     let mut to = end_to_end(from, |name| *name == HOST || *name == EXPECT || *name == TOKEN_HEADER);

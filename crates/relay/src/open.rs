@@ -101,7 +101,8 @@ impl OpenCall {
             return;
         }
         let now = self.now();
-        let wait = self.call.wait_after_cut(fault, &mut RealDice::default());
+        let earlier = self.cuttable.as_ref().map_or(0, |turn| self.shared.ledger().cuts(turn, now));
+        let wait = self.call.wait_after_cut(fault, earlier, &mut RealDice::default());
         let cuts = self.cuttable.as_ref().map_or(0, |turn| self.shared.ledger().cut(turn, now + wait, now));
         self.emit(&Event::StreamCut { fault: fault.fault, cuts });
         self.close(Outcome::Cut);

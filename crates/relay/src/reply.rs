@@ -1,8 +1,8 @@
 //! What goes to the client: an upstream's answer as it comes, or words of our own. A break is told as a break:
 //! the connection is aborted, never ended tidily.
 
-use std::future::Future as _;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -11,12 +11,14 @@ use http_body::{Body, Frame, SizeHint};
 use relay_core::answer::Own;
 use relay_core::event::Outcome;
 use relay_core::preamble::Verdict;
+use tokio::sync::Notify;
 
 use crate::answer::{Answer, Next};
 use crate::clock::IdleLimit;
 use crate::headers::{forwardable_answer, keep_case};
 use crate::open::OpenCall;
 use crate::upstream::AnswerBody;
+use crate::waiting::EarlyStream;
 
 /// Why a connection to a client is aborted; hyper closes it and nothing of this is sent.
 #[derive(Debug, thiserror::Error)]
@@ -33,22 +35,43 @@ pub enum Abort {
 }
 
 /// The body of an answer to a client.
-#[derive(Debug)]
 pub struct ReplyBody {
     kind: Kind,
+    /// Tells when what was handed out has left.
+    flushed: Option<Arc<Notify>>,
     abort: Option<Parting>,
+}
+
+impl std::fmt::Debug for ReplyBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReplyBody").field("kind", &self.kind).finish_non_exhaustive()
+    }
 }
 
 /// An abort that is due. What was forwarded just before lies in the server's buffer, and an abort would drop it
 /// there: the client must see every byte that came before the break.
-#[derive(Debug)]
 struct Parting {
     why: Option<Abort>,
-    flushed: Pin<Box<tokio::time::Sleep>>,
+    flushed: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-/// How long the last bytes before an abort have to leave.
-const TO_FLUSH: std::time::Duration = std::time::Duration::from_millis(50);
+impl Parting {
+    fn new(why: Abort, flushed: Option<Arc<Notify>>) -> Self {
+        let flushed = flushed.map(Notify::notified_owned);
+        Self {
+            why: Some(why),
+            flushed: Box::pin(async move {
+                if let Some(flushed) = flushed {
+                    // Late or not, the abort comes.
+                    let _in_time = tokio::time::timeout(TO_FLUSH, flushed).await;
+                }
+            }),
+        }
+    }
+}
+
+/// How long the last bytes before an abort have to leave; a client that reads takes less.
+const TO_FLUSH: std::time::Duration = std::time::Duration::from_secs(30);
 
 enum Kind {
     /// Our own words, or nothing.
@@ -59,6 +82,8 @@ enum Kind {
     Passing(Box<Passing>),
     /// What was held of an answer, then an abort.
     Cutting(Box<Answer>),
+    /// A stream that began before its answer.
+    Early(Box<EarlyStream>),
 }
 
 impl std::fmt::Debug for Kind {
@@ -68,6 +93,7 @@ impl std::fmt::Debug for Kind {
             Self::Plain(_) => "Plain",
             Self::Passing(_) => "Passing",
             Self::Cutting(_) => "Cutting",
+            Self::Early(_) => "Early",
         })
     }
 }
@@ -87,7 +113,13 @@ struct Passing {
 
 impl ReplyBody {
     const fn of(kind: Kind) -> Self {
-        Self { kind, abort: None }
+        Self { kind, flushed: None, abort: None }
+    }
+
+    /// The same, on a connection that tells when it is flushed.
+    pub(crate) fn leaving_by(mut self, flushed: Arc<Notify>) -> Self {
+        self.flushed = Some(flushed);
+        self
     }
 
     /// Our own words.
@@ -119,6 +151,11 @@ impl ReplyBody {
             left: announced,
             ending,
         })))
+    }
+
+    /// A stream that began before its answer.
+    pub(crate) fn early(stream: EarlyStream) -> Self {
+        Self::of(Kind::Early(Box::new(stream)))
     }
 
     /// What was held of an answer, then an abort.
@@ -210,6 +247,7 @@ impl Kind {
             Self::Plain(body) => Pin::new(body).poll_frame(cx).map_err(|_told| Abort::Broken),
             Self::Passing(passing) => passing.poll_frame(cx),
             Self::Cutting(answer) => Poll::Ready(Some(answer.next_held().ok_or(Abort::Cut))),
+            Self::Early(stream) => stream.poll_frame(cx),
         }
     }
 }
@@ -223,7 +261,7 @@ impl Body for ReplyBody {
         if this.abort.is_none() {
             let next = std::task::ready!(this.kind.poll_next(cx));
             let Some(Err(why)) = next else { return Poll::Ready(next.and_then(Result::ok).map(Ok)) };
-            this.abort = Some(Parting { why: Some(why), flushed: Box::pin(tokio::time::sleep(TO_FLUSH)) });
+            this.abort = Some(Parting::new(why, this.flushed.take()));
         }
         match &mut this.abort {
             Some(parting) => {
@@ -239,7 +277,7 @@ impl Body for ReplyBody {
             Kind::Own(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
             Kind::Plain(body) => body.is_end_stream(),
             Kind::Passing(passing) => passing.left == Some(0) && passing.ending.is_none(),
-            Kind::Cutting(_) => false,
+            Kind::Cutting(_) | Kind::Early(_) => false,
         }
     }
 
@@ -248,7 +286,7 @@ impl Body for ReplyBody {
             Kind::Own(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Kind::Plain(body) => body.size_hint(),
             Kind::Passing(passing) => passing.left.map_or_else(SizeHint::new, SizeHint::with_exact),
-            Kind::Cutting(_) => SizeHint::new(),
+            Kind::Cutting(_) | Kind::Early(_) => SizeHint::new(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use relay_core::Fault;
 use relay_core::answer::Own;
@@ -15,11 +15,13 @@ use crate::body::{drain, take};
 use crate::credential::{judge, plan};
 use crate::drive::DRAIN;
 use crate::guard;
+use crate::interim::Interim;
 use crate::observe::Notice;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::shared::Shared;
 use crate::target::{self, Target};
 use crate::understand::Understood;
+use crate::waiting::Company;
 use crate::{admin, tunnel};
 
 /// Serves one request.
@@ -29,10 +31,11 @@ use crate::{admin, tunnel};
 pub(crate) async fn serve(
     shared: Arc<Shared>,
     request: Request<Incoming>,
+    interim: Interim,
 ) -> Result<Response<ReplyBody>, Abort> {
     match checked(&shared, &request) {
         Ok(Checked::Ours(path)) => Ok(admin::answer(&shared, request.method(), &path)),
-        Ok(Checked::Forward(full)) => forward(shared, request, full).await,
+        Ok(Checked::Forward(full)) => forward(shared, request, full, interim).await,
         Err(refused) => Ok(refuse(request, refused).await),
     }
 }
@@ -116,8 +119,9 @@ async fn forward(
     shared: Arc<Shared>,
     request: Request<Incoming>,
     full: String,
+    interim: Interim,
 ) -> Result<Response<ReplyBody>, Abort> {
-    let upgrades = tunnel::is_upgrade(request.headers());
+    let upgrades = tunnel::is_upgrade(&request);
     // A WebSocket opens with GET on the path that a POST generates on.
     let generates = route(&Method::POST, path_of(&full)).operation == Operation::Generation;
     if upgrades && generates && tunnel::is_websocket(request.headers()) {
@@ -133,6 +137,7 @@ async fn forward(
         Ok(target) if upgrades => return Ok(tunnel::open(shared, target, request).await),
         known => known,
     };
+    let opened = shared.clock.now();
     let (parts, body) = request.into_parts();
     let each = usize::try_from(shared.config.bodies.each).unwrap_or(usize::MAX);
     let taken = match take(body, each, &shared.room).await {
@@ -140,7 +145,7 @@ async fn forward(
         // The client's own upload broke off: there is nobody left to answer.
         Err(_broken) => return Err(Abort::Broken),
     };
-    let understood = Understood::of(&shared, &parts, path_of(&full), &taken);
+    let understood = Understood::of(&shared, &parts, path_of(&full), (&taken, opened));
     let target = match (understood.upstream(), target) {
         (Some(name), _) => shared.targets.named(name, ask),
         (None, known) => known,
@@ -148,7 +153,16 @@ async fn forward(
     match target {
         Ok(target) => {
             warn_of_plan(&shared, &parts.headers, &target);
-            Box::pin(understood.into_call(&shared, parts, target, taken).run()).await
+            let company = Company {
+                interim: shared
+                    .config
+                    .waiting
+                    .interim
+                    .filter(|_| parts.version == Version::HTTP_11)
+                    .map(|every| (interim, every)),
+                early: understood.early(&shared),
+            };
+            company.keep(Box::pin(understood.into_call(&shared, parts, target, taken).run())).await
         }
         Err(refusal) => Ok(in_refusing_words(&parts, refusal.into())),
     }

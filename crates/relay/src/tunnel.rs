@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
 
 use crate::body::SendBody;
@@ -14,9 +14,15 @@ use crate::shared::Shared;
 use crate::target::Target;
 use crate::upstream::Ask;
 
-/// Whether a request asks to change the protocol.
-pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
-    headers.contains_key(header::UPGRADE)
+/// Whether a request asks to change the protocol, and to one that a tunnel can carry.
+///
+/// Any server may ignore the wish (RFC 9110, 7.8). It is ignored where the request has a body, which is a request
+/// to be served, and for HTTP/2 in the clear, which Java's client offers with every first request.
+pub(crate) fn is_upgrade(request: &Request<impl Body>) -> bool {
+    let headers = request.headers();
+    let wished = headers.get(header::UPGRADE).is_some_and(|to| !to.as_bytes().eq_ignore_ascii_case(b"h2c"));
+    wished
+        && request.body().is_end_stream()
         && headers.get_all(header::CONNECTION).iter().any(|value| {
             value
                 .to_str()

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Method;
+use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
+use http::{HeaderValue, Method};
 use relay_core::Moment;
 use relay_core::budget::Spent;
 use relay_core::call::{Call, Plan};
@@ -28,6 +29,7 @@ use crate::open::OpenCall;
 use crate::profile;
 use crate::shared::Shared;
 use crate::target::Target;
+use crate::waiting::Early;
 
 /// What was understood of a request whose body is at hand or on its way.
 pub(crate) struct Understood {
@@ -43,7 +45,8 @@ pub(crate) struct Understood {
 }
 
 impl Understood {
-    pub(crate) fn of(shared: &Shared, parts: &Parts, path: &str, taken: &Taken) -> Self {
+    /// Reads a request that was accepted at a moment, as far as it was taken in.
+    pub(crate) fn of(shared: &Shared, parts: &Parts, path: &str, (taken, opened): (&Taken, Moment)) -> Self {
         let route = route(&parts.method, path);
         let encoding = Encoding::named(parts.headers.get_all(http::header::CONTENT_ENCODING));
         let posted = parts.method == Method::POST;
@@ -59,7 +62,16 @@ impl Understood {
         let model = peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let by = shared.config.route(path, client.kind, model).cloned();
         let nature = nature(route.operation, kept, peeked.as_ref());
-        Self { route, client, client_limit, nature, peeked, by, encoding, opened: shared.clock.now() }
+        Self { route, client, client_limit, nature, peeked, by, encoding, opened }
+    }
+
+    /// The stream that begins before its answer, where the settings want one.
+    pub(crate) fn early(&self, shared: &Shared) -> Option<Early> {
+        let streams = self.peeked.as_ref().and_then(|body| body.stream).unwrap_or(false);
+        // Codex waits for a head for as long as it takes, and takes no comment for life.
+        let gains =
+            streams && self.route.operation == Operation::Generation && self.client.kind != Kind::Codex;
+        if gains { Early::of(&shared.config.waiting, self.route.dialect) } else { None }
     }
 
     /// The upstream that the route names.
@@ -79,6 +91,11 @@ impl Understood {
         let (profile_name, profile) = profile::of(&shared.config, self.by.as_ref(), &self.client);
         let (before, not_before) = inherited(shared, &self.client, &body, opened);
         let asked = self.asked(shared, opened);
+        let mut headers = forwardable(&parts.headers);
+        if self.early(shared).is_some() {
+            // The head of a stream that begins early names no encoding.
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
         let labels = Labels {
             client: self.client.kind.name(),
             dialect: self.route.dialect.name(),
@@ -93,7 +110,6 @@ impl Understood {
             OpenCall::new(Arc::clone(shared), shared.next_call(), Call::new(plan, opened), self.client, body);
         open.may_be_cut(turn);
         open.emit(&Event::CallOpened { labels, inherited_sends: before.sends });
-        let headers = forwardable(&parts.headers);
         let order =
             Order { method: parts.method, headers, extensions: parts.extensions, target, account, passing };
         Drive { open, order, asked, opened }

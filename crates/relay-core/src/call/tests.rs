@@ -592,3 +592,12 @@ fn what_an_earlier_send_was_answered_is_kept_with_a_failure_that_nothing_was_ans
     let Ending::Refused(_, failure) = only.ending() else { panic!() };
     assert_eq!(failure.earlier, None);
 }
+
+#[test]
+fn a_turn_that_is_cut_again_waits_a_step_longer() {
+    let waits = [0, 1, 2, 9].map(|earlier| {
+        let mut call = Call::new(plan(Profile::interactive()), OPENED);
+        call.wait_after_cut(&busy(), earlier, &mut NoChance)
+    });
+    assert_eq!(waits, [1, 2, 4, 30].map(seconds));
+}

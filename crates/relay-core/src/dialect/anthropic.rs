@@ -70,6 +70,15 @@ impl Dialect for Anthropic {
         true
     }
 
+    fn heartbeat(&self) -> Option<&'static str> {
+        // What the service itself sends, also before the opening event (Anthropic API, streaming).
+        Some("event: ping\ndata: {\"type\": \"ping\"}\n\n")
+    }
+
+    fn error_event(&self, error: &serde_json::Value) -> String {
+        format!("event: error\ndata: {error}\n\n")
+    }
+
     fn error_body(&self, fault: Fault, code: &str, message: &str) -> serde_json::Value {
         let kind = match fault {
             Fault::Overloaded | Fault::AtCapacity => "overloaded_error",

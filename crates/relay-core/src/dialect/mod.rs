@@ -50,6 +50,17 @@ pub trait Dialect: Sync + std::fmt::Debug {
     /// Whether a stream that ends without [`Heard::End`] was cut.
     fn names_its_end(&self) -> bool;
 
+    /// A sign of life for a stream that has begun and has nothing to say; `None` where clients bear none.
+    fn heartbeat(&self) -> Option<&'static str> {
+        // A comment: every client of the OpenAI dialects skips it.
+        Some(": steady-relay waits\n\n")
+    }
+
+    /// An error as an event of a stream; `error` is the body that an HTTP answer would have had.
+    fn error_event(&self, error: &serde_json::Value) -> String {
+        format!("data: {error}\n\n")
+    }
+
     /// An error of our own in this dialect's words, as the body of an HTTP answer.
     fn error_body(&self, fault: Fault, code: &str, message: &str) -> serde_json::Value;
 }

@@ -49,6 +49,11 @@ impl Dialect for OpenAiResponses {
         true
     }
 
+    fn error_event(&self, error: &serde_json::Value) -> String {
+        let word = |key: &str| error.get("error").and_then(|error| error.get(key)?.as_str());
+        failed_event(word("code").unwrap_or("server_error"), word("message").unwrap_or("the service failed"))
+    }
+
     fn error_body(&self, fault: Fault, code: &str, message: &str) -> serde_json::Value {
         super::generic::openai_error(fault, code, message)
     }

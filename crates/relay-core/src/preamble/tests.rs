@@ -254,6 +254,26 @@ fn other_failures_after_output_pass() {
     }
     let fatal = created() + &delta() + &failed_event("server_is_overloaded");
     at_every_cut(asked(RESPONSES), &fatal, Stop::Tidy, |_| committed("pass"));
+    let claude = event("message_start", "")
+        + &event("content_block_delta", "")
+        + &event("error", r#""error":{"type":"overloaded_error","message":"Overloaded"}"#);
+    let chat =
+        "data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\ndata: {\"error\":{\"code\":503}}\n\n";
+    for (path, stream) in [(CLAUDE, claude.as_str()), (CHAT, chat)] {
+        // The failure is the last word: a connection that ends after it was not cut.
+        for stop in [Stop::Tidy, Stop::Broken] {
+            at_every_cut(asked(path), stream, stop, |_| committed("pass"));
+        }
+    }
+}
+
+#[test]
+fn a_refusal_by_the_model_is_an_answer() {
+    let whole = r#"{"type":"message","content":[],"stop_reason":"refusal"}"#;
+    let told = of_whole(asked(CLAUDE), head(200, "application/json"), whole, Stop::Tidy);
+    assert_eq!(told, committed("pass"));
+    let stream = created() + &event("response.incomplete", r#""response":{"error":null}"#);
+    at_every_cut(codex(), &stream, Stop::Tidy, |_| committed("pass"));
 }
 
 #[test]

@@ -21,9 +21,7 @@ impl Observer for Log {
         match event {
             Event::CallOpened { labels, inherited_sends } => {
                 if *inherited_sends > 0 {
-                    debug(&format!(
-                        "[resend] the client sends again a call that had {inherited_sends} sends id={call}"
-                    ));
+                    debug(&format!("[resend] by=client sends_before={inherited_sends} id={call}"));
                 }
                 open.insert(call, labels.clone());
             }

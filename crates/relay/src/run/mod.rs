@@ -107,7 +107,7 @@ pub enum RunError {
     UnknownClient {
         /// What was asked for.
         client: String,
-        /// The relay's address.
+        /// The address at which a relay listens that was started by itself.
         base: String,
     },
     /// The client's own settings already name this relay as its service.
@@ -198,7 +198,9 @@ pub fn plan(
         "claude" => claude::plan(&mut plan, around, relay)?,
         _ => {
             let client = client.to_string_lossy().into_owned();
-            return Err(RunError::UnknownClient { client, base: relay.base() });
+            // Not this relay's address: it ends with this message.
+            let usual = RelayAddr { port: relay_core::Config::default().port };
+            return Err(RunError::UnknownClient { client, base: usual.base() });
         }
     }
     Ok(plan)
@@ -369,7 +371,7 @@ mod tests {
             let error = Machine::new().plan(&[client]).unwrap_err();
             assert_eq!(error.exit_code(), 2);
             let text = error.to_string();
-            for part in ["`codex` and `claude`", "http://127.0.0.1:4567/v1", "ANTHROPIC_BASE_URL"] {
+            for part in ["`codex` and `claude`", "http://127.0.0.1:8787/v1", "ANTHROPIC_BASE_URL"] {
                 assert!(text.contains(part), "{text}");
             }
         }

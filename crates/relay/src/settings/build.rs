@@ -45,6 +45,7 @@ impl Build<'_> {
         config.token = layers.token.as_ref().map(|set| set.value.clone());
         config.timeouts = drafts.timeouts.clone();
         config.hold = drafts.hold.clone();
+        config.waiting = drafts.waiting.clone();
         config.bodies = drafts.bodies.clone();
         config.log = drafts.log.clone();
         config.allowed_origins.clone_from(&drafts.relay.allowed_origins);

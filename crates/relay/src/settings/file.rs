@@ -4,14 +4,14 @@
 use super::errors::{Findings, Place, line_around};
 use super::keys::{
     BODIES, CLIENT, CODEX, HOLD, LOG, NUMBERS, PROFILE, ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft,
-    TIMEOUTS, UPSTREAM, UpstreamDraft,
+    TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
 };
 use super::read::{Into, Reader, Spans, Target, mask_secrets};
 use super::reference::{SECTIONS, is_public};
 use super::{Env, Flags, ReadFile};
 use relay_core::ProfileOverrides;
 use relay_core::client::Kind;
-use relay_core::config::{Bodies, ClientSettings, Hold, LogSettings, Timeouts};
+use relay_core::config::{Bodies, ClientSettings, Hold, LogSettings, Timeouts, Waiting};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -112,6 +112,7 @@ pub(super) struct Drafts {
     pub(super) relay_spans: Spans,
     pub(super) timeouts: Timeouts,
     pub(super) hold: Hold,
+    pub(super) waiting: Waiting,
     pub(super) bodies: Bodies,
     pub(super) bodies_spans: Spans,
     pub(super) log: LogSettings,
@@ -194,6 +195,9 @@ fn sections(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Drafts {
             }
             "timeouts" => {
                 reader.section("timeouts", value, &mut [&mut Into(TIMEOUTS, &mut drafts.timeouts)]);
+            }
+            "waiting" => {
+                reader.section("waiting", value, &mut [&mut Into(WAITING, &mut drafts.waiting)]);
             }
             "hold" => {
                 reader.section("hold", value, &mut [&mut Into(HOLD, &mut drafts.hold)]);

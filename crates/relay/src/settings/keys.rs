@@ -6,7 +6,9 @@ use super::read::{Given, Key};
 use http::{HeaderName, HeaderValue};
 use relay_core::client::Kind;
 use relay_core::config::Timeouts;
-use relay_core::config::{Bodies, ClientSettings, Hold, LogLevel, LogSettings, ProfileChoice, Secret};
+use relay_core::config::{
+    Bodies, ClientSettings, Hold, LogLevel, LogSettings, ProfileChoice, Secret, Waiting,
+};
 use relay_core::units::Invalid;
 use relay_core::{BaseUrl, ClientLimit, Listen, ProfileOverrides};
 use std::ops::RangeInclusive;
@@ -16,6 +18,8 @@ use std::time::Duration;
 /// No setting that is a time exceeds a week: what is longer is a slip of the unit.
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 const ANY_TIME: RangeInclusive<Duration> = Duration::ZERO..=WEEK;
+/// A sign of life more often than once a second is noise, and beyond five minutes every client has hung up.
+const BEATS: RangeInclusive<Duration> = Duration::from_millis(50)..=Duration::from_secs(300);
 const SOME_TIME: RangeInclusive<Duration> = Duration::from_millis(1)..=WEEK;
 /// A first wait below this would be a busy loop against a service that is short of capacity.
 const FIRST_WAIT: RangeInclusive<Duration> = Duration::from_millis(10)..=WEEK;
@@ -185,6 +189,33 @@ pub(super) const HOLD: &[Key<Hold>] = &[
         default: "\"20s\"",
         doc: "How long it is held back, counted from the upstream's head. Codex has no such limit.",
         set: |hold, given| given.duration(ANY_TIME).map(|value| hold.time = value),
+    },
+];
+
+/// `[waiting]`.
+pub(super) const WAITING: &[Key<Waiting>] = &[
+    Key {
+        name: "interim",
+        shape: "time or `off`",
+        default: "\"15s\"",
+        doc: "How often an HTTP/1.1 client that waits gets an interim answer, `102 Processing`, which keeps Node and \
+              Gemini clients waiting past their own limits. `off` where something in between does not expect it.",
+        set: |waiting, given| given.time_or_off(BEATS).map(|value| waiting.interim = value),
+    },
+    Key {
+        name: "early_commit",
+        shape: "time or `off`",
+        default: "\"off\"",
+        doc: "After how long of waiting the answer to a request for a stream is begun, with signs of life in the \
+              client's dialect until the real one comes. From then on a failure is told inside the stream.",
+        set: |waiting, given| given.time_or_off(ANY_TIME).map(|value| waiting.early_commit = value),
+    },
+    Key {
+        name: "heartbeat",
+        shape: "time",
+        default: "\"15s\"",
+        doc: "How often a stream that was begun early carries a sign of life.",
+        set: |waiting, given| given.duration(BEATS).map(|value| waiting.heartbeat = value),
     },
 ];
 

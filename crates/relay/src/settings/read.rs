@@ -271,6 +271,20 @@ impl<'a> Given<'a> {
         Err(Invalid::new(why, format!("allowed is {least} to {most}")))
     }
 
+    /// A length of time within limits, or `off`.
+    pub(super) fn time_or_off(&self, allowed: RangeInclusive<Duration>) -> Result<Option<Duration>, Invalid> {
+        match self.value {
+            DeValue::String(text) if text == "off" => Ok(None),
+            DeValue::String(_)
+            | DeValue::Integer(_)
+            | DeValue::Float(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_)
+            | DeValue::Array(_)
+            | DeValue::Table(_) => self.duration(allowed).map(Some),
+        }
+    }
+
     /// A size within limits.
     pub(super) fn size(&self, allowed: RangeInclusive<u64>) -> Result<u64, Invalid> {
         let count = match self.value {

@@ -1,7 +1,9 @@
 //! The settings as a reader meets them: every section, every key, and where a misplaced one belongs.
 //! Made from the lists in `keys`; nothing is said twice.
 
-use super::keys::{BODIES, CLIENT, CODEX, HOLD, LOG, NUMBERS, PROFILE, RELAY, ROUTE, TIMEOUTS, UPSTREAM};
+use super::keys::{
+    BODIES, CLIENT, CODEX, HOLD, LOG, NUMBERS, PROFILE, RELAY, ROUTE, TIMEOUTS, UPSTREAM, WAITING,
+};
 use super::read::{Key, one_of};
 use relay_core::units::Invalid;
 
@@ -46,6 +48,7 @@ pub fn reference() -> Vec<SectionDoc> {
             docs(RELAY),
         ),
         section("[timeouts]", "How long each step of a send may take.", docs(TIMEOUTS)),
+        section("[waiting]", "What a client is shown while it waits.", docs(WAITING)),
         section("[hold]", "What is held back of an answer before it is the client's.", docs(HOLD)),
         section("[bodies]", "What is kept of the requests for a resend.", docs(BODIES)),
         section("[log]", "What is logged.", docs(LOG)),
@@ -76,8 +79,8 @@ pub fn reference() -> Vec<SectionDoc> {
 }
 
 /// The names of the sections at the top of the file.
-pub(super) const SECTIONS: [&str; 9] =
-    ["relay", "timeouts", "hold", "bodies", "log", "client", "upstream", "profile", "route"];
+pub(super) const SECTIONS: [&str; 10] =
+    ["relay", "timeouts", "waiting", "hold", "bodies", "log", "client", "upstream", "profile", "route"];
 
 /// Where a key that stands in the wrong section belongs.
 pub(super) fn home_of(at: &str, name: &str) -> Option<String> {

@@ -122,9 +122,9 @@ async fn the_last_answer_goes_back_as_it_came_and_says_that_it_is_the_last() {
 #[tokio::test]
 async fn a_success_that_carries_an_error_gets_a_status_that_says_so() {
     let body = wire::overloaded_body();
-    let up = Upstream::start(Reply::status(200).json(&body)).await.unwrap();
+    let up = Upstream::start(Reply::status(200).reason("All Right").json(&body)).await.unwrap();
     let (_bench, answer) = ask_within(&up, &sdk(0, TURN), |profile| profile.sends = Some(2)).await;
-    assert_eq!((answer.status, answer.text()), (503, body));
+    assert_eq!((answer.status, answer.reason.as_str(), answer.text()), (503, "Service Unavailable", body));
     assert_eq!(answer.header("x-should-retry"), Some("false"));
 }
 

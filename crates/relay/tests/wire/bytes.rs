@@ -325,3 +325,27 @@ async fn an_answer_during_the_upload_reaches_the_client() {
     assert!(up.wait_for_requests(1, SOON).await);
     assert_eq!(up.requests().len(), 1);
 }
+
+#[tokio::test]
+async fn a_refusal_during_the_upload_is_waited_out() {
+    let busy = Reply::early(wire::overloaded_503().close());
+    let up = Upstream::start(Script::of([busy, Reply::status(200).json("{}")])).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let body = format!(r#"{{"input":"{}"}}"#, "x".repeat(8 << 20));
+    assert_eq!(bench.ask(&plain(&body)).await.status, 200);
+    assert_eq!(up.requests()[1].body.len(), body.len());
+}
+
+#[tokio::test]
+async fn an_old_client_is_answered_in_its_way() {
+    let up =
+        Upstream::start(Script::of([wire::overloaded_503(), Reply::sse(wire::turn("hi"))])).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let mut client = bench.client().await;
+    let head = format!("POST /v1/responses HTTP/1.0\r\ncontent-length: {}\r\n\r\n{TURN}", TURN.len());
+    client.send_bytes(head.as_bytes()).await.unwrap();
+    let answer = client.read().await;
+    assert_eq!((answer.status, answer.ending), (200, Ending::CompleteByClose));
+    assert_eq!(answer.header("transfer-encoding"), None);
+    assert_eq!(answer.body, stream_bytes(&wire::turn("hi")));
+}

@@ -279,3 +279,32 @@ async fn an_upgrade_that_is_refused_is_an_answer() {
     assert_eq!((answer.status, answer.reason.as_str(), answer.text().as_str()), (403, "No", "no"));
     assert_eq!(answer.header("x-why"), Some("because"));
 }
+
+#[tokio::test]
+async fn an_upgrade_that_nobody_needs_is_ignored() {
+    // Java's client offers HTTP/2 with every first request to a plain address; a body cannot go into a tunnel.
+    for upgrade in ["h2c", "TLS/1.0", "websocket"] {
+        let up = Upstream::start(Script::of([wire::overloaded_503(), Reply::sse(wire::turn("hi"))]))
+            .await
+            .unwrap();
+        let bench = Bench::to(&up).await;
+        let request = plain(TURN)
+            .header("Connection", "Upgrade, HTTP2-Settings")
+            .header("Upgrade", upgrade)
+            .header("HTTP2-Settings", "AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA");
+        let answer = bench.ask(&request).await;
+        assert_eq!((answer.status, answer.ending), (200, Ending::Complete), "{upgrade}");
+        for seen in up.requests() {
+            assert_eq!(
+                (seen.text().as_str(), seen.header("upgrade"), seen.header("http2-settings")),
+                (TURN, None, None)
+            );
+        }
+    }
+    let up =
+        Upstream::start(Script::of([wire::overloaded_503(), Reply::status(200).json("{}")])).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let answer =
+        bench.ask(&Request::get("/v1/models").header("Connection", "Upgrade").header("Upgrade", "h2c")).await;
+    assert_eq!((answer.status, up.requests().len()), (200, 2));
+}

@@ -6,7 +6,7 @@ use relay_sim::script::stream_bytes;
 use relay_sim::{Client, Ending, Event, Reply, Request, Signal, Upstream};
 use tokio::time::Instant;
 
-use crate::support::{A_WHILE, Bench, SOON, TURN, claude, codex, invents_no_time, ms, plain, towards};
+use crate::support::{A_WHILE, Bench, SOON, TURN, claude, codex, invents_no_time, ms, plain, sdk, towards};
 
 /// Whether no byte of an answer comes for a while.
 async fn is_silent(client: &mut Client) -> bool {
@@ -139,6 +139,21 @@ async fn holding_ends_at_its_time_but_not_for_codex() {
     go.release();
     assert_eq!(other.read().await.body, stream_bytes(&whole));
     assert_eq!(of_codex.read().await.body, stream_bytes(&whole));
+}
+
+#[tokio::test]
+async fn holding_ends_before_the_client_would_hang_up() {
+    let go = Signal::new();
+    let whole = wire::turn("hi");
+    let mut events = whole.clone();
+    events.insert(2, Event::wait_for(go.clone()));
+    let up = Upstream::start(Reply::sse(events)).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let mut client = bench.client().await.patience(ms(900));
+    client.send(&sdk(0, TURN).header("x-stainless-read-timeout", "1")).await.unwrap();
+    assert!(client.read_until(&stream_bytes(&whole[..2])).await, "the client has given up");
+    go.release();
+    assert_eq!(client.read().await.body, stream_bytes(&whole));
 }
 
 #[tokio::test]
@@ -296,4 +311,33 @@ async fn a_slow_reader_slows_the_upstream_and_gets_every_byte() {
     assert!(up.requests()[0].answered_at.is_none());
     let answer = client.read().await;
     assert_eq!((answer.ending, answer.body.len()), (Ending::Complete, 16 << 20));
+}
+
+#[tokio::test]
+async fn what_came_before_a_break_reaches_a_slow_reader_too() {
+    const LENGTH: usize = 8 << 20;
+    let block = vec![b'x'; 32 << 10];
+    let pieces: Vec<Vec<u8>> = (0..LENGTH / block.len()).map(|_| block.clone()).collect();
+    let reply = Reply::status(200)
+        .header("content-type", "application/octet-stream")
+        .bytes_stream(pieces)
+        .fin_without_terminator();
+    let up = Upstream::start(reply).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let mut client = Client::connect_narrow(bench.addr(), 16 << 10).await.unwrap();
+    client.send(&Request::get("/v1/files/1/content")).await.unwrap();
+    for step in 1..16 {
+        while client.answer().body.len() < step * LENGTH / 16 {
+            assert!(
+                client.read_some().await,
+                "{} bytes, then {:?}",
+                client.answer().body.len(),
+                client.answer().ending
+            );
+        }
+        tokio::time::sleep(ms(80)).await;
+    }
+    let answer = client.read().await;
+    assert!(is_aborted(answer.ending), "{:?}", answer.ending);
+    assert_eq!(answer.body.len(), LENGTH);
 }

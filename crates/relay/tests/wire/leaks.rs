@@ -1,1 +1,132 @@
-//! Later.
+//! Secrets and words of a conversation stay where they belong.
+
+use relay_sim::fixtures::{anthropic, codex as wire};
+use relay_sim::{Client, Reply, Request, Script, Upstream};
+use rustix::process::Signal;
+
+use crate::started::{Folder, Serving, program};
+use crate::support::{Bench, SOON, TURN, bounded, claude, codex};
+
+/// Stands in everything that a client or a service may say.
+const CANARY: &str = "CANARY0SECRET";
+
+fn request(path: &str, agent: &str) -> Request {
+    Request::post(&format!("{path}?key={CANARY}&api_key=sk-proj-{CANARY}"))
+        .header("authorization", format!("Bearer sk-proj-{CANARY}"))
+        .header("x-api-key", format!("sk-proj-{CANARY}"))
+        .header("user-agent", format!("{agent} {CANARY}"))
+        .header("cookie", format!("session={CANARY}"))
+        .header("thread-id", CANARY)
+        .header("x-codex-turn-metadata", format!(r#"{{"turn_id":"{CANARY}"}}"#))
+        .header("x-steady-token", CANARY)
+        .header("x-anything", CANARY)
+        .json(format!(
+            r#"{{"model":"sk-ant-{CANARY}","stream":true,"input":[{{"role":"user","content":"{CANARY}"}}],"tools":[{{"type":"function","name":"{CANARY}"}}]}}"#
+        ))
+}
+
+fn replies() -> Vec<Reply> {
+    let body = format!(
+        r#"{{"error":{{"code":"sk-proj-{CANARY}","type":"Bearer sk-proj-{CANARY}","message":"key sk-proj-{CANARY} in /home/{CANARY}/.codex"}}}}"#
+    );
+    let said = format!("{CANARY} said sk-proj-{CANARY}");
+    let with = |status| {
+        Reply::status(status)
+            .reason(CANARY)
+            .header("x-request-id", CANARY)
+            .header("set-cookie", format!("__cf_bm={CANARY}"))
+            .json(&body)
+    };
+    let mut fatal = wire::partial(CANARY);
+    fatal.push(wire::failed("server_is_overloaded", &said));
+    vec![
+        with(503),
+        with(500),
+        with(529),
+        Reply::sse([wire::created(), wire::failed("server_is_overloaded", &said)]),
+        Reply::reset_after_request(),
+        Reply::raw(format!("{CANARY}\r\n\r\n")).close(),
+        Reply::sse(fatal),
+        with(400),
+        with(401),
+        Reply::sse(wire::turn(CANARY)),
+        Reply::status(302).header("location", format!("https://x.example/{CANARY}")).text(CANARY),
+        Reply::sse(wire::partial(CANARY)),
+    ]
+}
+
+#[tokio::test]
+async fn never_leaked() {
+    let count = replies().len();
+    let up =
+        Upstream::start(Script::by(move |_, number| replies().swap_remove(number % count))).await.unwrap();
+    let home = Folder::new();
+    let config = format!(
+        "[relay]\nprofile = \"quick\"\nupstream = \"up\"\n[log]\nlevel = \"trace\"\n\
+         [upstream.up]\nurl = \"{}\"\nheaders = {{ \"x-own\" = \"{CANARY}\" }}\n\
+         [profile.quick]\nbased_on = \"interactive\"\nsends = 3\nbase = \"10ms\"\ncap = \"10ms\"\n\
+         jitter = \"0s\"\noverloaded_base = \"10ms\"\noverloaded_cap = \"10ms\"\n",
+        up.url()
+    );
+    let file = home.write("relay.toml", &config);
+    let mut command = program(&home);
+    command.args(["--listen", "127.0.0.1", "--port", "0", "--config"]).arg(file).env("RUST_LOG", "trace");
+    let mut relay = Serving::start(&mut command).await;
+    let ask = async |request: &Request| {
+        let mut client = Client::connect(relay.addr).await.unwrap().patience(SOON);
+        client.ask(request).await.unwrap()
+    };
+    let agents = ["codex_cli_rs/0.171.0", "claude-cli/2.1.332", "curl/8"];
+    for path in ["/v1/responses", "/v1/messages", "/v1/chat/completions", "/v1/files", &format!("/{CANARY}")]
+    {
+        for agent in agents {
+            for _ in 0..count / 2 {
+                ask(&request(path, agent)).await;
+            }
+        }
+    }
+    // And what never becomes a call.
+    for (name, value) in
+        [("origin", format!("https://{CANARY}.example")), ("host", format!("{CANARY}.example"))]
+    {
+        ask(&request("/v1/responses", "x").header(name, &value)).await;
+        ask(&Request::get("/__steady/status").header(name, &value)).await;
+    }
+    ask(&request("/v1/realtime", "x").header("connection", "upgrade").header("upgrade", CANARY)).await;
+    let open = Client::connect(relay.addr).await.unwrap();
+    let page = ask(&Request::get("/__steady/status")).await;
+    assert_eq!(page.status, 200);
+    drop(open);
+    relay.signal(Signal::TERM);
+    assert_eq!(relay.end().await.code(), Some(0));
+    relay.until("stopping").await;
+    let said = relay.said();
+    assert!(
+        said.matches("[retry]").count() > 5 && said.matches("[done]").count() > 30,
+        "too little was said to prove anything: {said}"
+    );
+    for (place, text) in [("the log", said), ("the status", page.text())] {
+        let leak = text.lines().find(|line| line.to_lowercase().contains(&CANARY.to_lowercase()));
+        assert_eq!(leak, None, "in {place}");
+    }
+}
+
+#[tokio::test]
+async fn words_of_our_own_repeat_no_secret() {
+    let said = format!("Incorrect key sk-proj-{CANARY} used by /home/{CANARY}/x, Bearer {CANARY}");
+    let rows = [
+        (codex("t", TURN), Reply::sse([wire::created(), wire::failed("rate_limit_exceeded", &said)]), 400),
+        (
+            claude(),
+            Reply::sse([anthropic::message_start(), anthropic::error_event("overloaded_error", &said)]),
+            529,
+        ),
+    ];
+    for (request, reply, status) in rows {
+        let up = Upstream::start(reply).await.unwrap();
+        let bench = Bench::with(bounded(&up.url(), |profile| profile.sends = Some(1))).await;
+        let answer = bench.ask(&request).await;
+        assert_eq!(answer.status, status);
+        assert!(answer.text().contains("[redacted]") && !answer.text().contains(CANARY), "{}", answer.text());
+    }
+}

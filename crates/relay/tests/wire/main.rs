@@ -22,17 +22,20 @@ mod encoded;
 mod evidence;
 #[cfg(test)]
 mod hold;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod leaks;
 #[cfg(test)]
 mod leaving;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod process;
 #[cfg(test)]
 mod resends;
 #[cfg(test)]
 mod routing;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod started;
 #[cfg(test)]
 mod support;

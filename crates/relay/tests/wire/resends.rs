@@ -58,7 +58,7 @@ async fn an_sdk_that_counts_its_tries_goes_on_from_its_first() {
 #[tokio::test]
 async fn a_call_that_was_served_leaves_nothing_to_inherit() {
     let up = Upstream::start(Script::by(|_, number| match number {
-        0..3 | 4..7 => failing(),
+        0..=2 | 4..=6 => failing(),
         _ => Reply::sse(wire::turn("hi")),
     }))
     .await

@@ -74,10 +74,24 @@ pub(crate) fn strict(url: &str) -> Config {
 
 /// Keeps all that was observed.
 #[derive(Default)]
-struct Recorder {
+pub(crate) struct Recorder {
     events: Mutex<Vec<(CallId, Event)>>,
     notices: Mutex<Vec<Notice>>,
     count: watch::Sender<()>,
+}
+
+impl Recorder {
+    /// What happened to a call so far, in short.
+    pub(crate) fn story(&self, call: u64) -> String {
+        let events = self.events.lock().unwrap();
+        let own = events.iter().filter(|(id, _)| id.0 == call);
+        own.map(|(_, event)| told(event)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the relay said about itself.
+    pub(crate) fn notices(&self) -> Vec<Notice> {
+        self.notices.lock().unwrap().clone()
+    }
 }
 
 impl Observer for Recorder {
@@ -170,24 +184,22 @@ impl Bench {
     pub(crate) async fn story(&self, call: u64) -> String {
         let is_end = |(id, event): &(CallId, Event)| id.0 == call && matches!(event, Event::CallClosed(_));
         self.until(|events| events.iter().any(is_end)).await;
-        let events = self.seen.events.lock().unwrap();
-        let own = events.iter().filter(|(id, _)| id.0 == call);
-        own.map(|(_, event)| told(event)).collect::<Vec<_>>().join(", ")
+        self.seen.story(call)
     }
 
     /// How long a call waited before each of its resends.
     pub(crate) fn waits(&self, call: u64) -> Vec<Duration> {
         let events = self.seen.events.lock().unwrap();
-        let wait = |(id, event): &(CallId, Event)| match event {
-            Event::WaitStarted { wait, .. } if id.0 == call => Some(*wait),
-            _ => None,
-        };
-        events.iter().filter_map(wait).collect()
+        let own = events.iter().filter(|(id, _)| id.0 == call);
+        own.filter_map(
+            |(_, event)| if let Event::WaitStarted { wait, .. } = event { Some(*wait) } else { None },
+        )
+        .collect()
     }
 
-    /// What the relay said about itself.
-    pub(crate) fn notices(&self) -> Vec<Notice> {
-        self.seen.notices.lock().unwrap().clone()
+    /// Sees on when the relay is gone.
+    pub(crate) fn recorder(&self) -> Arc<Recorder> {
+        Arc::clone(&self.seen)
     }
 
     /// The status page.

@@ -1,7 +1,7 @@
 //! Every key of the file: what it takes, and what it refuses.
 
 use super::*;
-use relay_core::config::LogLevel;
+use relay_core::config::{LogLevel, Waiting};
 use relay_core::{ClientLimit, Profile, ProfileOverrides};
 
 #[test]
@@ -75,6 +75,10 @@ fn every_limit_is_read() {
         idle = "4s"
         pool_idle = "0s"
         drain = "1.5s"
+        [waiting]
+        interim = "off"
+        early_commit = "45s"
+        heartbeat = "5s"
         [hold]
         bytes = "64KiB"
         time = "6s"
@@ -89,6 +93,8 @@ fn every_limit_is_read() {
     assert_eq!((timeouts.connect, timeouts.first_byte), (ms(1000), Some(ms(2000))));
     assert_eq!((timeouts.first_byte_unknown, timeouts.idle), (ms(180_000), ms(4000)));
     assert_eq!((timeouts.pool_idle, timeouts.drain), (ms(0), ms(1500)));
+    let waiting = Waiting { interim: None, early_commit: Some(ms(45_000)), heartbeat: ms(5000) };
+    assert_eq!(config.waiting, waiting);
     assert_eq!((config.hold.bytes, config.hold.time), (65_536, ms(6000)));
     assert_eq!((config.bodies.each, config.bodies.total), (1000, 128_000_000));
     assert_eq!(config.log.level, LogLevel::Debug);
@@ -247,6 +253,8 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("timeouts", "idle = [\"1s\"]", "is a list, not a length of time", "\"30s\""),
     ("timeouts", "pool_idle = \"soon\"", "does not begin with a number", "\"30s\""),
     ("timeouts", "drain = \"-1s\"", "is below zero", "\"30s\""),
+    ("waiting", "interim = \"1ms\"", "is too short", "allowed is 50ms to 5min"),
+    ("waiting", "interim = true", "is not a length of time", "\"30s\""),
     ("hold", "bytes = \"1GiB\"", "is too large", "allowed is 0B to 64MiB"),
     ("hold", "time = \"\"", "does not begin with a number", "\"30s\""),
     ("bodies", "each = 1.5", "is a number, not a size", "\"8MiB\""),

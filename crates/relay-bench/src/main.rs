@@ -1,0 +1,29 @@
+//! Measures the relay beside a direct connection and a bare hyper reverse proxy, interleaved in one run, so that
+//! what is compared was measured on the same machine in the same minute. `cargo xtask bench` builds and starts it.
+//!
+//! ```text
+//! relay-bench origin           a service that answers at once, streams, and sends in bulk
+//! relay-bench bare URL         a reverse proxy of hyper's own client and server, and nothing else
+//! relay-bench run RELAY        starts both and the relay, measures, prints a table
+//! ```
+
+mod bare;
+mod load;
+mod origin;
+mod process;
+mod report;
+mod scenes;
+
+use anyhow::{Result, bail};
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match words.as_slice() {
+        ["origin"] => runtime.block_on(origin::serve()),
+        ["bare", upstream] => runtime.block_on(bare::serve(upstream)),
+        ["run", relay, rest @ ..] => runtime.block_on(scenes::run(relay, rest)),
+        _ => bail!("usage: relay-bench origin | bare URL | run RELAY [--rounds N] [--quick]"),
+    }
+}

@@ -1,0 +1,65 @@
+//! Processes that are measured: started, asked for their CPU time and memory (Linux), ended.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+
+/// A running process with an address.
+pub(crate) struct Measured {
+    child: Child,
+    /// `host:port`.
+    pub(crate) address: String,
+}
+
+impl Measured {
+    /// Starts a process that prints its URL as the first line on standard output.
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().context("a stdout")?).read_line(&mut line)?;
+        let address = line.trim().trim_start_matches("http://").to_owned();
+        ensure!(!address.is_empty(), "the process printed no address");
+        Ok(Self { child, address })
+    }
+
+    /// Starts the relay, which says on standard error where it listens.
+    pub(crate) fn start_relay(command: &mut Command) -> Result<Self> {
+        let mut child = command.stderr(Stdio::piped()).spawn()?;
+        let mut lines = BufReader::new(child.stderr.take().context("a stderr")?).lines();
+        let address = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find_map(|line| Some(line.split_once("listening on http://")?.1.trim().to_owned()))
+            .context("the relay did not start")?;
+        // Whatever it says later must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        Ok(Self { child, address })
+    }
+
+    /// CPU time used so far, in microseconds.
+    pub(crate) fn cpu_us(&self) -> Result<f64> {
+        let schedstat = std::fs::read_dir(format!("/proc/{}/task", self.child.id()))?;
+        let mut nanos = 0_u64;
+        for task in schedstat {
+            let text = std::fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
+            nanos += text.split_whitespace().next().and_then(|first| first.parse::<u64>().ok()).unwrap_or(0);
+        }
+        Ok(nanos as f64 / 1000.0)
+    }
+
+    /// Resident memory, in KiB.
+    pub(crate) fn rss_kib(&self) -> Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
+        Ok(line.trim().trim_end_matches("kB").trim().parse::<u64>()? as f64)
+    }
+}
+
+impl Drop for Measured {
+    fn drop(&mut self) {
+        // It may have ended by itself; either way it is gone afterwards.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

@@ -1,0 +1,196 @@
+//! The scenes, each played against all three ways in turn, round after round.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use crate::load::{Client, ask_for, body, request};
+use crate::process::Measured;
+use crate::report::{Goal, Report, median, percentile};
+
+struct Ways {
+    origin: Measured,
+    bare: Measured,
+    relay: Measured,
+}
+
+impl Ways {
+    /// The three ways, in another order each round: whoever comes first must not be the one who warms the machine.
+    fn all(&self, round: usize) -> [(&'static str, &str, Option<&Measured>); 3] {
+        let mut ways = [
+            ("direct", self.origin.address.as_str(), None),
+            ("bare", self.bare.address.as_str(), Some(&self.bare)),
+            ("relay", self.relay.address.as_str(), Some(&self.relay)),
+        ];
+        ways.rotate_left(round % 3);
+        ways
+    }
+}
+
+/// Measures the relay at `relay` and prints the table.
+pub(crate) async fn run(relay: &str, options: &[&str]) -> Result<()> {
+    let quick = options.contains(&"--quick");
+    let rounds = options
+        .iter()
+        .position(|option| *option == "--rounds")
+        .and_then(|at| options.get(at + 1)?.parse().ok())
+        .unwrap_or(if quick { 3 } else { 11 });
+    let me = std::env::current_exe()?;
+    let origin = Measured::start(Command::new(&me).arg("origin"))?;
+    let upstream = format!("http://{}", origin.address);
+    let bare = Measured::start(Command::new(&me).args(["bare", &upstream]))?;
+    let started = Instant::now();
+    let relay =
+        Measured::start_relay(Command::new(relay).args(["serve", "--port", "0", "--upstream", &upstream]))?;
+    let mut report = Report::default();
+    report.add("start, ms", "relay", started.elapsed().as_secs_f64() * 1e3);
+    let ways = Ways { origin, bare, relay };
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    report.add("idle RSS, KiB", "bare", ways.bare.rss_kib()?);
+    report.add("idle RSS, KiB", "relay", ways.relay.rss_kib()?);
+    let scale = if quick { 1 } else { 4 };
+    for round in 0..rounds {
+        for (way, address, process) in ways.all(round) {
+            requests(&mut report, way, address, process, Duration::from_millis(250 * scale)).await?;
+            streams(&mut report, way, address, process, 2500 * usize::try_from(scale)?).await?;
+            delays(&mut report, way, address).await?;
+            bulk(&mut report, way, address, process, 32 * usize::try_from(scale)?).await?;
+        }
+    }
+    memory(&mut report, &ways).await?;
+    let met = report.print(&goal);
+    if !met {
+        std::process::exit(1);
+    }
+    Ok(())
+}
+
+fn goal(figure: &str) -> Goal {
+    match figure {
+        "CPU per request, us" => Goal::AtMost(1.10),
+        "requests/s" => Goal::AtLeast(0.95),
+        "latency p50, us" => Goal::AtMost(1.15),
+        "event delay p99, us" => Goal::AtMost(1.1),
+        "stream events/s" => Goal::AtLeast(3.0),
+        "bulk MB/s" => Goal::AtLeast(0.95),
+        _ => Goal::None,
+    }
+}
+
+async fn cpu_of<T>(
+    process: Option<&Measured>,
+    work: impl Future<Output = Result<T>>,
+) -> Result<(T, Option<f64>)> {
+    let before = process.map(Measured::cpu_us).transpose()?;
+    let done = work.await?;
+    let after = process.map(Measured::cpu_us).transpose()?;
+    Ok((done, before.zip(after).map(|(before, after)| after - before)))
+}
+
+async fn requests(
+    report: &mut Report,
+    way: &'static str,
+    address: &str,
+    process: Option<&Measured>,
+    span: Duration,
+) -> Result<()> {
+    let ((count, mut latencies), cpu) = cpu_of(process, ask_for(address, 16, span)).await?;
+    report.add("requests/s", way, count as f64 / span.as_secs_f64());
+    if let Some(cpu) = cpu {
+        report.add("CPU per request, us", way, cpu / count as f64);
+    }
+    report.add("latency p50, us", way, percentile(&mut latencies, 0.5));
+    report.add("latency p99, us", way, percentile(&mut latencies, 0.99));
+    Ok(())
+}
+
+async fn streams(
+    report: &mut Report,
+    way: &'static str,
+    address: &str,
+    process: Option<&Measured>,
+    events: usize,
+) -> Result<()> {
+    let request = request(&format!("stream={events}"), &body(8 * 1024, true));
+    let start = Instant::now();
+    let reading = async {
+        let mut reading = tokio::task::JoinSet::new();
+        for _ in 0..4 {
+            let (request, mut client) = (request.clone(), Client::connect(address).await?);
+            reading.spawn(async move { client.stream(&request, None).await });
+        }
+        let mut count = 0;
+        while let Some(read) = reading.join_next().await {
+            count += read??;
+        }
+        Ok(count)
+    };
+    let (count, cpu) = cpu_of(process, reading).await?;
+    report.add("stream events/s", way, count as f64 / start.elapsed().as_secs_f64());
+    if let Some(cpu) = cpu {
+        report.add("CPU per event, us", way, cpu / count as f64);
+    }
+    Ok(())
+}
+
+async fn delays(report: &mut Report, way: &'static str, address: &str) -> Result<()> {
+    let request = request("paced=300", &body(8 * 1024, true));
+    let mut delays = Vec::new();
+    Client::connect(address).await?.stream(&request, Some(&mut delays)).await?;
+    report.add("event delay p50, us", way, percentile(&mut delays, 0.5));
+    report.add("event delay p99, us", way, percentile(&mut delays, 0.99));
+    Ok(())
+}
+
+async fn bulk(
+    report: &mut Report,
+    way: &'static str,
+    address: &str,
+    process: Option<&Measured>,
+    megabytes: usize,
+) -> Result<()> {
+    let request = request(&format!("bulk={megabytes}"), b"");
+    let mut client = Client::connect(address).await?;
+    let start = Instant::now();
+    let (bytes, cpu) = cpu_of(process, client.ask(&request)).await?;
+    let megabytes = bytes as f64 / f64::from(1 << 20);
+    report.add("bulk MB/s", way, megabytes / start.elapsed().as_secs_f64());
+    if let Some(cpu) = cpu {
+        report.add("CPU per MB, us", way, cpu / megabytes);
+    }
+    Ok(())
+}
+
+/// Memory per open stream and per body that is kept while a call waits.
+async fn memory(report: &mut Report, ways: &Ways) -> Result<()> {
+    const STREAMS: usize = 400;
+    const BODIES: usize = 64;
+    const KIB: usize = 256;
+    for (way, process) in [("bare", &ways.bare), ("relay", &ways.relay)] {
+        let before = process.rss_kib()?;
+        let request = request("hang", &body(8 * 1024, true));
+        let mut open = Vec::new();
+        for _ in 0..STREAMS {
+            let mut client = Client::connect(&process.address).await?;
+            client.open(&request).await?;
+            open.push(client);
+        }
+        report.add("KiB per open stream", way, (process.rss_kib()? - before) / STREAMS as f64);
+        drop(open);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    let before = ways.relay.rss_kib()?;
+    let request = request("busy", &body(KIB * 1024, true));
+    let mut held = Vec::new();
+    for _ in 0..BODIES {
+        let mut client = Client::connect(&ways.relay.address).await?;
+        client.send(&request).await?;
+        held.push(client);
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let grown = ways.relay.rss_kib()? - before;
+    report.add("KiB per kept body of 256 KiB", "relay", grown / BODIES as f64);
+    let all = median(vec![grown]);
+    all.is_finite().then_some(()).context("memory was measured")
+}

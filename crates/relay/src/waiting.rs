@@ -1,0 +1,186 @@
+//! Keeps a client waiting while its call is on its way: with interim answers, and, where that is asked for, with a
+//! stream that begins before the answer does.
+//!
+//! A stream that was begun early has a head of our own: the upstream's status and headers come too late for it. So
+//! its request asks for an answer without content encoding, and a failure is told as an event of the stream.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, header};
+use http_body::{Body as _, Frame};
+use http_body_util::BodyExt as _;
+use relay_core::Fault;
+use relay_core::config;
+use relay_core::dialect::Dialect;
+use tokio::time::{Interval, MissedTickBehavior, interval_at};
+
+use crate::interim::Interim;
+use crate::reply::{Abort, ReplyBody};
+
+/// The most of an error's body that is told inside a stream.
+const ERROR_BODY: usize = 64 * 1024;
+
+type Answering = Pin<Box<dyn Future<Output = Result<Response<ReplyBody>, Abort>> + Send>>;
+
+/// What a waiting client is shown.
+pub(crate) struct Company {
+    /// Interim answers, where its connection can carry them, and how often.
+    pub(crate) interim: Option<(Interim, Duration)>,
+    /// A stream that begins early.
+    pub(crate) early: Option<Early>,
+}
+
+/// When a stream begins early, and what it carries.
+#[derive(Clone, Copy)]
+pub(crate) struct Early {
+    after: Duration,
+    beat: Duration,
+    sign: &'static str,
+    dialect: &'static dyn Dialect,
+}
+
+impl Early {
+    /// The early stream of a request that asks for one, where the settings want it and its clients bear it.
+    pub(crate) fn of(waiting: &config::Waiting, dialect: &'static dyn Dialect) -> Option<Self> {
+        let after = waiting.early_commit?;
+        Some(Self { after, beat: waiting.heartbeat, sign: dialect.heartbeat()?, dialect })
+    }
+}
+
+impl Company {
+    /// Waits for the answer, and keeps the client company meanwhile.
+    ///
+    /// # Errors
+    /// Where the client's connection is to be cut.
+    pub(crate) async fn keep(self, mut answering: Answering) -> Result<Response<ReplyBody>, Abort> {
+        let Self { interim, early } = self;
+        let mut ticks = interim.as_ref().map(|(_, every)| beats(*every));
+        let mut begin = early.map(|early| Box::pin(tokio::time::sleep(early.after)));
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut answering => return answer,
+                () = tick(ticks.as_mut()) => {
+                    if let Some((interim, _)) = &interim {
+                        interim.processing();
+                    }
+                }
+                () = async { match &mut begin { Some(begin) => begin.await, None => std::future::pending().await } } => {
+                    if let Some(early) = early {
+                        return Ok(begun(answering, early));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn beats(every: Duration) -> Interval {
+    let mut beats = interval_at(tokio::time::Instant::now() + every, every);
+    beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    beats
+}
+
+async fn tick(ticks: Option<&mut Interval>) {
+    match ticks {
+        Some(ticks) => drop(ticks.tick().await),
+        None => std::future::pending().await,
+    }
+}
+
+fn begun(answering: Answering, early: Early) -> Response<ReplyBody> {
+    let stream =
+        EarlyStream { early, beats: beats(early.beat), state: State::Waiting(answering), opening: true };
+    let mut response = Response::new(ReplyBody::early(stream));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+/// The body of a stream that began before its answer.
+pub(crate) struct EarlyStream {
+    early: Early,
+    beats: Interval,
+    state: State,
+    /// The first sign of life goes with the head.
+    opening: bool,
+}
+
+enum State {
+    /// The answer is not there.
+    Waiting(Answering),
+    /// It is, and is the stream that was asked for.
+    Passing(Box<ReplyBody>),
+    /// It is an error, whose body is being read.
+    Failing(Pin<Box<dyn Future<Output = Bytes> + Send>>),
+    Over,
+}
+
+impl EarlyStream {
+    pub(crate) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Abort>>> {
+        loop {
+            match &mut self.state {
+                State::Waiting(answering) => {
+                    if std::mem::take(&mut self.opening) {
+                        return Poll::Ready(Some(Ok(sign(self.early))));
+                    }
+                    match answering.as_mut().poll(cx) {
+                        Poll::Ready(Ok(answer)) => self.state = told(answer),
+                        Poll::Ready(Err(abort)) => {
+                            self.state = State::Over;
+                            return Poll::Ready(Some(Err(abort)));
+                        }
+                        Poll::Pending => {
+                            std::task::ready!(self.beats.poll_tick(cx));
+                            return Poll::Ready(Some(Ok(sign(self.early))));
+                        }
+                    }
+                }
+                State::Passing(body) => return Pin::new(&mut **body).poll_frame(cx),
+                State::Failing(reading) => {
+                    let body = std::task::ready!(reading.as_mut().poll(cx));
+                    self.state = State::Over;
+                    let event = event(self.early.dialect, &body);
+                    return Poll::Ready(Some(Ok(Frame::data(Bytes::from(event)))));
+                }
+                State::Over => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+fn sign(early: Early) -> Frame<Bytes> {
+    Frame::data(Bytes::from_static(early.sign.as_bytes()))
+}
+
+/// What an answer is to a stream that has begun.
+fn told(answer: Response<ReplyBody>) -> State {
+    let streams = answer.status().is_success()
+        && answer.headers().get(header::CONTENT_TYPE).is_some_and(|kind| {
+            kind.to_str()
+                .is_ok_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
+        });
+    if streams {
+        return State::Passing(Box::new(answer.into_body()));
+    }
+    State::Failing(Box::pin(async move {
+        let read = http_body_util::Limited::new(answer.into_body(), ERROR_BODY).collect().await;
+        read.map(http_body_util::Collected::to_bytes).unwrap_or_default()
+    }))
+}
+
+/// An error's body as an event; a body that is no JSON is told in our words.
+fn event(dialect: &dyn Dialect, body: &[u8]) -> String {
+    let error = serde_json::from_slice(body).ok().filter(serde_json::Value::is_object).unwrap_or_else(|| {
+        let words = String::from_utf8_lossy(body);
+        let words: String = words.trim().chars().take(500).collect();
+        let words = if words.is_empty() { "the service failed without a word" } else { &words };
+        dialect.error_body(Fault::ServerFailed, "server_error", words)
+    });
+    dialect.error_event(&error)
+}
