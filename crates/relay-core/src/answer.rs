@@ -11,7 +11,7 @@ use crate::call::{Ending, Stop, Why};
 use crate::client::Kind;
 use crate::dialect::{Dialect, failed_event};
 use crate::evidence::Evidence;
-use crate::failure::{Failure, Told};
+use crate::failure::{Bar, Failure, Told};
 use crate::fault::Fault;
 use crate::redact::redact;
 use crate::retry_after::Advice;
@@ -128,7 +128,7 @@ fn refuse(listener: &Listener<'_>, why: Why, failure: &Failure) -> Say {
             return Say::Upstream(Touch { refuse_retry: true, status: None });
         }
         Why::MayHaveRun | Why::StillRunning => MAY_HAVE_RUN,
-        Why::Certificate => status_of(Fault::NeverSent),
+        Why::Barred(_) => status_of(Fault::NeverSent),
     };
     own(listener, status, failure, refusal_code(why, failure), &refusal(listener, why, failure))
 }
@@ -247,7 +247,8 @@ const fn stop_code(stop: Stop) -> &'static str {
 fn refusal_code(why: Why, failure: &Failure) -> &'static str {
     match why {
         Why::StillRunning => "upstream_no_response",
-        Why::Certificate => "upstream_certificate_refused",
+        Why::Barred(Bar::Certificate) => "upstream_certificate_refused",
+        Why::Barred(Bar::Proxy) => "proxy_refused",
         Why::MayHaveRun if failure.code.as_deref() == Some("reset") => "upstream_reset_replay_refused",
         Why::MayHaveRun => "upstream_closed_before_response",
     }
@@ -278,9 +279,13 @@ fn refusal(listener: &Listener<'_>, why: Why, failure: &Failure) -> String {
                 "try again yourself, or set `ambiguous_resends = 1`",
             )
         }
-        Why::Certificate => (
+        Why::Barred(Bar::Certificate) => (
             format!("the certificate of {who} was not accepted{}.", after_colon(failure)),
             "give your company's CA by `ca_file` or SSL_CERT_FILE; checking cannot be turned off",
+        ),
+        Why::Barred(Bar::Proxy) => (
+            format!("the proxy on the way to {who} does not let the relay through{}.", after_colon(failure)),
+            "put its user name and password into HTTPS_PROXY or the key `proxy`, or set `proxy = \"none\"`",
         ),
     };
     lines(listener, failure, &what, hint)

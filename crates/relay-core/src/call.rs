@@ -15,7 +15,7 @@ use crate::decide::{Right, right};
 use crate::dice::Dice;
 use crate::event::{Closing, Event, Outcome};
 use crate::evidence::{Evidence, Nature, Operation};
-use crate::failure::{Failure, Told};
+use crate::failure::{Bar, Failure, Told};
 use crate::fault::Fault;
 use crate::moment::Moment;
 use crate::profile::{ClientLimit, Profile};
@@ -73,8 +73,8 @@ pub enum Why {
     MayHaveRun,
     /// Our time limit ended it: it is probably still running.
     StillRunning,
-    /// The upstream's certificate was not accepted.
-    Certificate,
+    /// Something stands in the way.
+    Barred(Bar),
 }
 
 /// How a call ended.
@@ -255,7 +255,9 @@ impl Call {
             Right::Never if evidence == Evidence::NoAnswer => {
                 return Err(Ending::Refused(Why::StillRunning, failure));
             }
-            Right::Never if failure.certificate => return Err(Ending::Refused(Why::Certificate, failure)),
+            Right::Never if let Some(bar) = failure.barred => {
+                return Err(Ending::Refused(Why::Barred(bar), failure));
+            }
             Right::Never => return Err(Ending::Returned(failure)),
         }
         if self.budget.is_spent() {

@@ -30,8 +30,12 @@ pub struct Config {
     pub profile: ProfileChoice,
     /// Every profile by name: the four that ship, as changed, and the user's own.
     pub profiles: BTreeMap<String, Profile>,
-    /// Every upstream by name: the three that ship, as changed, and the user's own.
+    /// Every upstream by name: the four that ship, as changed, and the user's own.
     pub upstreams: BTreeMap<String, Upstream>,
+    /// When upstreams whose entry does not say are spoken to over HTTP/2.
+    pub http2: Http2,
+    /// The proxy on the way to upstreams whose entry names none.
+    pub proxy: ProxyChoice,
     /// The routes in the order of the file; the first that matches a call holds.
     pub routes: Vec<Route>,
     /// How long each step of a send may take.
@@ -42,6 +46,8 @@ pub struct Config {
     pub waiting: Waiting,
     /// How much of the requests is kept for a resend.
     pub bodies: Bodies,
+    /// What clients may ask of the relay itself.
+    pub limits: Limits,
     /// What is known of, and allowed for, each kind of client.
     pub clients: BTreeMap<Kind, ClientSettings>,
     /// PEM files of certificates that are trusted besides the system's.
@@ -62,11 +68,14 @@ impl Default for Config {
             profile: ProfileChoice::Auto,
             profiles: shipped_profiles(),
             upstreams: shipped_upstreams(),
+            http2: Http2::default(),
+            proxy: ProxyChoice::default(),
             routes: Vec::new(),
             timeouts: Timeouts::default(),
             hold: Hold::default(),
             waiting: Waiting::default(),
             bodies: Bodies::default(),
+            limits: Limits::default(),
             clients: Kind::ALL.map(|name| (name, ClientSettings::default())).into(),
             ca_files: Vec::new(),
             allowed_origins: Vec::new(),
@@ -107,13 +116,14 @@ pub fn shipped_profiles() -> BTreeMap<String, Profile> {
     ])
 }
 
-/// The three upstreams that ship, one for each family of credentials.
+/// The four upstreams that ship, one for each family of credentials.
 #[must_use]
 pub fn shipped_upstreams() -> BTreeMap<String, Upstream> {
-    const URLS: [(&str, &str); 3] = [
+    const URLS: [(&str, &str); 4] = [
         ("openai", "https://api.openai.com/v1"),
         ("chatgpt", "https://chatgpt.com/backend-api/codex"),
         ("anthropic", "https://api.anthropic.com"),
+        ("gemini", "https://generativelanguage.googleapis.com"),
     ];
     let entry = |(name, url): (&str, &str)| Some((name.to_owned(), Upstream::at(url.parse().ok()?)));
     URLS.into_iter().filter_map(entry).collect()
@@ -180,13 +190,17 @@ pub struct Upstream {
     pub allow_plaintext: bool,
     /// Whether a `/v1` at the start of the request's path is dropped. `None`: as the URL suggests.
     pub strip_v1: Option<bool>,
+    /// When it is spoken to over HTTP/2. `None`: as the relay's default says.
+    pub http2: Option<Http2>,
+    /// The proxy on the way there. `None`: as the relay's default says.
+    pub proxy: Option<ProxyChoice>,
 }
 
 impl Upstream {
     /// An upstream of which only the address is known.
     #[must_use]
     pub const fn at(url: BaseUrl) -> Self {
-        Self { url, headers: Vec::new(), allow_plaintext: false, strip_v1: None }
+        Self { url, headers: Vec::new(), allow_plaintext: false, strip_v1: None, http2: None, proxy: None }
     }
 
     /// Whether a `/v1` at the start of the request's path is dropped: where the entry says so, or where its URL
@@ -203,6 +217,101 @@ impl Upstream {
             UpstreamChoice::Named(name) => among.get(name),
             UpstreamChoice::Url(upstream) => Some(upstream),
         }
+    }
+}
+
+/// When an upstream is spoken to over HTTP/2, which takes TLS and the upstream's consent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Http2 {
+    /// For clients that speak it themselves. The default: a client of HTTP/1.1 keeps the letter case of its headers
+    /// and a connection of its own, which is what it would have without the relay.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+    /// For every client.
+    Always,
+}
+
+impl Http2 {
+    /// Every choice.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Off, Self::Always];
+
+    /// The name in settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Off => "off",
+            Self::Always => "always",
+        }
+    }
+}
+
+/// Which proxy is on the way to an upstream. There is never one on the way to this machine itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ProxyChoice {
+    /// The one that the environment or the system names. The default: where one is needed, nothing else works.
+    #[default]
+    System,
+    /// None.
+    Direct,
+    /// This one.
+    At(ProxyUrl),
+}
+
+impl FromStr for ProxyChoice {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "system" => Ok(Self::System),
+            "none" => Ok(Self::Direct),
+            url => url.parse().map(Self::At),
+        }
+    }
+}
+
+/// The address of a proxy. It may hold a password, so it never shows as it is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProxyUrl(String);
+
+impl ProxyUrl {
+    /// The address itself, for connecting.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ProxyUrl {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("ProxyUrl(…)")
+    }
+}
+
+impl FromStr for ProxyUrl {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
+        const ALLOWED: &str = "write \"system\", \"none\", or an address such as \"http://proxy.example:3128\", with http, \
+                               https, socks4, socks4a, socks5 or socks5h";
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Err(Invalid::new("is no proxy", ALLOWED));
+        };
+        if !SCHEMES.contains(&scheme) {
+            return Err(Invalid::new("has a scheme that no proxy has", ALLOWED));
+        }
+        // Read as a URL, whatever the scheme: only the part before the first slash counts.
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = authority
+            .parse::<http::uri::Authority>()
+            .map_err(|_not_one| Invalid::new("has no host", ALLOWED))?;
+        if host.host().is_empty() || rest.len() > authority.len() + 1 {
+            return Err(Invalid::new("is more, or less, than scheme, host and port", ALLOWED));
+        }
+        Ok(Self(text.to_owned()))
     }
 }
 
@@ -355,6 +464,38 @@ impl Default for Bodies {
     }
 }
 
+/// What clients may ask of the relay itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections of clients at a time; more are refused with 503. 1024 is more than a crowd of agents opens.
+    pub connections: u32,
+    /// Requests at a time on one HTTP/2 connection. 128 is what servers usually grant.
+    pub streams: u32,
+    /// Bytes in the head of one request. 256 KiB is 16 times what most services take.
+    pub head: u64,
+    /// Lines in the head of one request. Clients behind gateways send over a hundred.
+    pub headers: u32,
+    /// Until the head of a request is whole; a connection that lies unused counts as well. 300 s, since closing one
+    /// that a client is about to use costs that client an error.
+    pub head_time: Duration,
+    /// Between two pieces of a request's body, and how long an answer may wait for a client that does not read.
+    /// 300 s, as between two pieces of an answer.
+    pub stall: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 1024,
+            streams: 128,
+            head: 256 << 10,
+            headers: 512,
+            head_time: Duration::from_secs(300),
+            stall: Duration::from_secs(300),
+        }
+    }
+}
+
 /// What is set for one kind of client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSettings {
@@ -431,9 +572,28 @@ mod tests {
             [
                 ("anthropic", "https://api.anthropic.com".to_owned(), false),
                 ("chatgpt", "https://chatgpt.com/backend-api/codex".to_owned(), true),
+                ("gemini", "https://generativelanguage.googleapis.com".to_owned(), false),
                 ("openai", "https://api.openai.com/v1".to_owned(), false),
             ]
         );
+    }
+
+    #[test]
+    fn a_proxy_is_read_and_its_password_never_shown() {
+        for good in
+            ["http://p:3128", "https://u:pw@proxy.example/", "socks5h://[::1]:1080", "socks4://10.0.0.1"]
+        {
+            let choice: ProxyChoice = good.parse().unwrap();
+            assert!(matches!(&choice, ProxyChoice::At(url) if url.expose() == good), "{good}");
+            assert!(!format!("{choice:?}").contains("pw"));
+        }
+        assert_eq!("system".parse(), Ok(ProxyChoice::System));
+        assert_eq!("none".parse(), Ok(ProxyChoice::Direct));
+        for bad in
+            ["", "direct", "proxy:3128", "ftp://p", "http://", "http://:80", "http://p/path", "http://a b"]
+        {
+            assert!(bad.parse::<ProxyChoice>().is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub fn right(evidence: Evidence, nature: &Nature, failure: &Failure) -> Right {
         return Right::Never;
     }
     match evidence {
-        Evidence::NeverSent if failure.certificate => Right::Never,
+        Evidence::NeverSent if failure.barred.is_some() => Right::Never,
         Evidence::NeverSent => Right::Free,
         Evidence::Refused => match nature.operation {
             Operation::Generation | Operation::Pure => Right::Free,

@@ -18,6 +18,15 @@ pub enum Told {
     ByTransport,
 }
 
+/// What stands in the way of a send, and is for a person to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bar {
+    /// A certificate was not accepted.
+    Certificate,
+    /// The proxy on the way does not let us through.
+    Proxy,
+}
+
 /// One failed send.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
@@ -37,8 +46,8 @@ pub struct Failure {
     pub code: Option<Box<str>>,
     /// The upstream's own words. May hold anything: redact before it is shown, never put it into an event.
     pub message: Option<Box<str>>,
-    /// The certificate was not accepted: never sent, and never worth another try.
-    pub certificate: bool,
+    /// What stands in the way where it was never sent and never is worth another try.
+    pub barred: Option<Bar>,
     /// Where nothing was answered: the last thing that an earlier send of the same call was answered.
     pub earlier: Option<Box<Self>>,
 }
@@ -56,7 +65,7 @@ impl Failure {
             by_code: false,
             code: None,
             message: None,
-            certificate: false,
+            barred: None,
             earlier: None,
         }
     }

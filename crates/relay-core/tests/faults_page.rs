@@ -10,7 +10,7 @@ use relay_core::call::{Call, Ending, Plan, Step};
 use relay_core::decide::{Right, right};
 use relay_core::dialect::{Reply, judge, route};
 use relay_core::evidence::{Nature, Operation};
-use relay_core::failure::{Failure, Told};
+use relay_core::failure::{Bar, Failure, Told};
 use relay_core::json::error_fields;
 use relay_core::{ClientLimit, Curve, Dice, Event, Evidence, Fault, Moment, Profile};
 
@@ -68,7 +68,7 @@ fn the_table_of_resends() {
         let plain = Failure::of_transport(Fault::ServerFailed, evidence);
         let throttle = Failure { status: Some(429), ..plain.clone() };
         let capacity = Failure { fault: Fault::AtCapacity, by_code: true, ..plain.clone() };
-        let certificate = Failure { certificate: true, ..plain.clone() };
+        let certificate = Failure { barred: Some(Bar::Certificate), ..plain.clone() };
         let by_code = says(evidence, &[other], &capacity);
         assert_eq!(by_code, says(evidence, &[other], &throttle), "a 429 and a capacity code weigh the same");
         let expected = [

@@ -16,7 +16,7 @@ use relay_core::client::Turn;
 use relay_core::dialect::{Reply, judge, route};
 use relay_core::event::{Closing, Outcome};
 use relay_core::evidence::{Nature, Operation};
-use relay_core::failure::{Failure, Told};
+use relay_core::failure::{Bar, Failure, Told};
 use relay_core::json::{error_fields, refusal_fields};
 use relay_core::ledger::{Identity, Ledger};
 use relay_core::retry_after::Advice;
@@ -155,7 +155,7 @@ fn never_twice(record: &Record<'_>) -> Kept {
     for (failure, ..) in record.resends() {
         let named = failure.status == Some(429) || (failure.by_code && failure.fault.is_capacity());
         let right = match failure.evidence {
-            Some(Evidence::NeverSent) => !failure.certificate,
+            Some(Evidence::NeverSent) => failure.barred.is_none(),
             Some(Evidence::Refused) => kept && (cheap || named),
             Some(Evidence::Failed) => kept && cheap,
             Some(Evidence::MaybeRan) => kept && self_contained && operation == Operation::Generation,
@@ -468,7 +468,7 @@ fn failures() -> Vec<Failure> {
         Failure::of_transport(Fault::EmptyAnswer, Evidence::MaybeRan),
         Failure::of_transport(Fault::NoAnswer, Evidence::NoAnswer),
         Failure {
-            certificate: true,
+            barred: Some(Bar::Certificate),
             ..Failure::of_transport(Fault::NeverSent, Evidence::NeverSent).saying("PLANTED issuer")
         },
     ];

@@ -3,37 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::rt::{TokioIo, TokioTimer};
 use relay_core::config::Config;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 
-use crate::client_socket::ClientSocket;
 use crate::clock::Clock;
-use crate::interim::{Interim, WithInterim};
-use crate::keepalive;
+use crate::inbound::{connection, turn_away};
 use crate::observe::status::Status;
 use crate::observe::{Notice, Observer};
-use crate::reply::Abort;
-use crate::serve::serve;
+use crate::proxy::SystemProxies;
 use crate::shared::{Common, Shared};
 use crate::target::Upstreams as Targets;
-
-/// The most headers of one request; some clients behind gateways send over a hundred.
-const MOST_HEADERS: usize = 512;
-/// The largest head of one request.
-const LARGEST_HEAD: usize = 256 * 1024;
-/// How long a client may take over the head of a request. Hyper counts the idle time of a kept-alive connection
-/// as well, and closing one that a client is about to use costs that client an error.
-pub const HEAD_WITHIN: Duration = Duration::from_secs(300);
-
-/// What every connection needs.
-#[derive(Clone)]
-struct Server {
-    shared: Arc<Shared>,
-    head_within: Duration,
-}
 
 type Connections = Arc<Mutex<JoinSet<()>>>;
 
@@ -51,8 +32,8 @@ pub struct Parts {
     pub observers: Vec<Arc<dyn Observer>>,
     /// The sockets to accept on.
     pub sockets: Vec<TcpListener>,
-    /// How long a client may take over the head of a request; [`HEAD_WITHIN`] outside tests.
-    pub head_within: Duration,
+    /// What the environment or the system says about proxies.
+    pub system_proxies: SystemProxies,
 }
 
 /// A relay that runs.
@@ -66,14 +47,27 @@ impl Relay {
     /// Starts to accept calls.
     #[must_use]
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, targets, tls, clock, observers, sockets, head_within } = parts;
+        let Parts { config, targets, tls, clock, observers, sockets, system_proxies } = parts;
         let listening = sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
-        let shared = Arc::new(Shared::new(Common { config, targets, tls, clock, observers, listening }));
+        let room = usize::try_from(config.limits.connections).unwrap_or(Semaphore::MAX_PERMITS);
+        let shared = Arc::new(Shared::new(Common {
+            config,
+            targets,
+            tls,
+            clock,
+            observers,
+            system_proxies,
+            listening,
+        }));
         let connections = Connections::default();
+        let door = Door {
+            shared: Arc::clone(&shared),
+            room: Arc::new(Semaphore::new(room.min(Semaphore::MAX_PERMITS))),
+            connections: Arc::clone(&connections),
+        };
         let mut accepting = JoinSet::new();
         for socket in sockets {
-            let server = Server { shared: Arc::clone(&shared), head_within };
-            accepting.spawn(accept(server, socket, Arc::clone(&connections)));
+            accepting.spawn(accept(door.clone(), socket));
         }
         Self { shared, accepting, connections }
     }
@@ -106,51 +100,50 @@ impl Relay {
     }
 }
 
-async fn accept(server: Server, socket: TcpListener, connections: Connections) {
+/// What accepts connections.
+#[derive(Clone)]
+struct Door {
+    shared: Arc<Shared>,
+    room: Arc<Semaphore>,
+    connections: Connections,
+}
+
+async fn accept(door: Door, socket: TcpListener) {
     loop {
         match socket.accept().await {
-            Ok((stream, _peer)) => {
-                let mut connections = connections.lock().await;
-                // Those that have ended give their memory back.
-                while connections.try_join_next().is_some() {}
-                connections.spawn(connection(server.clone(), stream));
-            }
+            Ok((stream, _peer)) => door.admit(stream).await,
             Err(error) => {
                 // Out of file descriptors, most likely: the ones in use will come free.
-                server.shared.observers.notice(&Notice::AcceptFailed(error.to_string()));
+                door.shared.observers.notice(&Notice::AcceptFailed(error.to_string()));
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-async fn connection(server: Server, stream: TcpStream) {
-    let Server { shared, head_within } = server;
-    // A small answer must not wait for the acknowledgement of the one before it.
-    let _refused = stream.set_nodelay(true);
-    keepalive::watch(&stream);
-    let (flushed, interim) = (Arc::new(Notify::new()), Interim::default());
-    let stream = WithInterim::new(ClientSocket::new(stream, Arc::clone(&flushed)), interim.clone());
-    let serving = Arc::clone(&shared);
-    let service = hyper::service::service_fn(move |request| {
-        let answer = serve(Arc::clone(&serving), request, interim.clone());
-        let flushed = Arc::clone(&flushed);
-        async move { Ok::<_, Abort>(answer.await?.map(|body| body.leaving_by(flushed))) }
-    });
-    let connection = hyper::server::conn::http1::Builder::new()
-        .preserve_header_case(true)
-        .half_close(false)
-        .max_headers(MOST_HEADERS)
-        .max_buf_size(LARGEST_HEAD)
-        .timer(TokioTimer::new())
-        .header_read_timeout(head_within)
-        .serve_connection(TokioIo::new(stream), service)
-        .with_upgrades();
-    let mut connection = std::pin::pin!(connection);
-    // How a connection ended was told by the calls on it; what is left is the peer's business.
-    tokio::select! {
-        _ended = connection.as_mut() => return,
-        () = shared.draining() => connection.as_mut().graceful_shutdown(),
+impl Door {
+    async fn admit(&self, stream: TcpStream) {
+        let place = Arc::clone(&self.room).try_acquire_owned();
+        let mut connections = self.connections.lock().await;
+        // Those that have ended give their memory back.
+        while connections.try_join_next().is_some() {}
+        match place {
+            Ok(place) => {
+                let serving = connection(Arc::clone(&self.shared), stream);
+                connections.spawn(async move {
+                    serving.await;
+                    drop(place);
+                });
+            }
+            Err(_full) => {
+                let most = self.shared.config.limits.connections;
+                if self.shared.warn_of_crowd_once() {
+                    self.shared.observers.notice(&Notice::Advice(format!(
+                        "{most} connections are open, which is the limit (`limits.connections`): more are refused"
+                    )));
+                }
+                connections.spawn(turn_away(stream, most));
+            }
+        }
     }
-    let _ended = connection.await;
 }

@@ -5,11 +5,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+
+use crate::clock::IdleLimit;
 
 /// The room that all kept bodies share.
 #[derive(Debug)]
@@ -65,11 +68,62 @@ pub enum Taken {
     Passing(Passing),
 }
 
+/// Why an upload did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum UploadError {
+    /// It broke off, or it is malformed.
+    #[error("the upload broke off")]
+    Broken(#[from] hyper::Error),
+    /// Nothing came for too long.
+    #[error("the upload stopped")]
+    Stalled,
+}
+
+/// A request's body as it comes in, with a limit on silence.
+#[derive(Debug)]
+pub struct Upload {
+    incoming: Incoming,
+    silence: IdleLimit,
+}
+
+impl Upload {
+    /// `stall` bounds the silence between two pieces.
+    #[must_use]
+    pub fn new(incoming: Incoming, stall: Duration) -> Self {
+        Self { incoming, silence: IdleLimit::new(stall) }
+    }
+}
+
+impl Body for Upload {
+    type Data = Bytes;
+    type Error = UploadError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
+        let polled = Pin::new(&mut self.incoming).poll_frame(cx);
+        if polled.is_ready() {
+            self.silence.restart();
+            return polled.map_err(UploadError::Broken);
+        }
+        self.silence.poll_passed(cx).map(|()| Some(Err(UploadError::Stalled)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}
+
 /// Reads the body and keeps it, up to `each` bytes and as long as the room for all lasts.
 ///
 /// # Errors
-/// Where the client's upload breaks off or is malformed.
-pub async fn take(mut body: Incoming, each: usize, room: &Arc<Room>) -> Result<Taken, hyper::Error> {
+/// Where the client's upload breaks off, stops or is malformed.
+pub async fn take(mut body: Upload, each: usize, room: &Arc<Room>) -> Result<Taken, UploadError> {
     let announced = body.size_hint().lower();
     let mut place = match usize::try_from(announced)
         .ok()
@@ -107,7 +161,7 @@ pub async fn take(mut body: Incoming, each: usize, room: &Arc<Room>) -> Result<T
 #[derive(Debug)]
 pub struct Passing {
     first: Bytes,
-    rest: Incoming,
+    rest: Upload,
 }
 
 /// The body of one send.
@@ -121,12 +175,12 @@ pub enum SendBody {
 
 impl Body for SendBody {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = UploadError;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
         match self.get_mut() {
             Self::Kept(bytes) => Poll::Ready(
                 bytes.take().filter(|bytes| !bytes.is_empty()).map(|bytes| Ok(Frame::data(bytes))),
@@ -165,7 +219,7 @@ impl Body for SendBody {
 
 /// Reads and drops what a client is still uploading, within bounds, so that it sees our answer instead of a
 /// broken pipe.
-pub async fn drain(mut body: Incoming, most: usize, within: std::time::Duration) {
+pub async fn drain(mut body: Incoming, most: usize, within: Duration) {
     let mut left = most;
     let reading = async {
         while let Some(Ok(frame)) = body.frame().await {

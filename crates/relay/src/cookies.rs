@@ -195,7 +195,7 @@ mod tests {
     fn account(secret: &str) -> AccountKey {
         let mut headers = HeaderMap::new();
         headers.insert("x-api-key", secret.parse().unwrap());
-        account_key(&headers)
+        account_key(&headers, "/")
     }
 
     fn at(seconds: u64) -> SystemTime {

@@ -13,11 +13,19 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
 use serde::Deserialize;
 
+const AZURE_KEY: HeaderName = HeaderName::from_static("api-key");
+static GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 static JUDGED: [HeaderName; 4] = [
     AUTHORIZATION,
     HeaderName::from_static("x-api-key"),
-    HeaderName::from_static("api-key"),
+    AZURE_KEY,
     HeaderName::from_static("x-goog-api-key"),
+];
+/// What comes with a request that is signed the way of AWS.
+static SIGNED: [HeaderName; 3] = [
+    HeaderName::from_static("x-amz-date"),
+    HeaderName::from_static("x-amz-content-sha256"),
+    HeaderName::from_static("x-amz-security-token"),
 ];
 const ACCOUNT_ID: HeaderName = HeaderName::from_static("chatgpt-account-id");
 const FEDRAMP: HeaderName = HeaderName::from_static("x-openai-fedramp");
@@ -37,6 +45,8 @@ pub enum Issuer {
     ChatGptSignIn,
     /// A key or an OAuth token of Anthropic.
     Anthropic,
+    /// A key of the Gemini API.
+    Gemini,
 }
 
 impl Issuer {
@@ -47,6 +57,7 @@ impl Issuer {
             Self::OpenAiKey => "openai",
             Self::ChatGptSignIn => "chatgpt",
             Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
         }
     }
 
@@ -57,7 +68,41 @@ impl Issuer {
             Self::OpenAiKey => "an OpenAI key",
             Self::ChatGptSignIn => "a ChatGPT sign-in",
             Self::Anthropic => "an Anthropic credential",
+            Self::Gemini => "a Gemini key",
         }
+    }
+}
+
+/// A service whose address no credential tells: it is the user's own, or part of what is signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Elsewhere {
+    /// Azure OpenAI: every resource has a host of its own.
+    Azure,
+    /// Amazon Bedrock: requests are signed for one host and one quarter of an hour.
+    Bedrock,
+    /// Google's Vertex AI: the host depends on the region.
+    Vertex,
+}
+
+impl fmt::Display for Elsewhere {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Azure => {
+                "Azure OpenAI (`api-key`), where every resource has an address of its own\n\
+                 hint: name yours with `--upstream https://RESOURCE.openai.azure.com/openai/v1`, or in an entry \
+                 [upstream.NAME] that the client reaches by the path /to/NAME"
+            }
+            Self::Bedrock => {
+                "Amazon Bedrock, whose signed requests (AWS4-HMAC-SHA256) cannot go by a relay: a signature covers \
+                 the host and expires, so the request can neither be sent elsewhere nor be sent again\n\
+                 hint: let the client connect to Bedrock itself"
+            }
+            Self::Vertex => {
+                "Google Vertex AI (a token that begins with `ya29.`), whose address depends on project and region\n\
+                 hint: name yours with `--upstream https://REGION-aiplatform.googleapis.com`, or in an entry \
+                 [upstream.NAME] that the client reaches by the path /to/NAME"
+            }
+        })
     }
 }
 
@@ -74,6 +119,8 @@ pub enum Verdict {
         header: HeaderName,
         /// An issuer that another header named all the same.
         beside: Option<Issuer>,
+        /// The service it is meant for, where that much is clear.
+        elsewhere: Option<Elsewhere>,
     },
     /// Two issuers in one request.
     Disagree {
@@ -96,13 +143,14 @@ impl Verdict {
     }
 }
 
-/// Judges every credential header.
+/// Judges every credential header, and the key in the query that Gemini's clients may put there.
 #[must_use]
-pub fn judge(headers: &HeaderMap) -> Verdict {
+pub fn judge(headers: &HeaderMap, path_and_query: &str) -> Verdict {
     let mut known: Option<(HeaderName, Issuer)> = None;
     let mut clash: Option<(HeaderName, Issuer)> = None;
     let mut unknown: Option<HeaderName> = None;
-    for (name, value) in credentials(headers) {
+    let in_query = query_key(path_and_query).map(|key| (&GOOGLE_KEY, key.as_bytes()));
+    for (name, value) in credentials(headers).chain(in_query) {
         match issuer(name, value) {
             None => unknown = unknown.or_else(|| Some(name.clone())),
             Some(issuer) => match &known {
@@ -112,12 +160,42 @@ pub fn judge(headers: &HeaderMap) -> Verdict {
             },
         }
     }
+    let signed = headers.keys().find(|name| SIGNED.contains(name)).filter(|_| known.is_none());
+    let unknown = unknown.or_else(|| signed.cloned());
     match (unknown, known, clash) {
-        (Some(header), known, _) => Verdict::Unknown { header, beside: known.map(|(_, issuer)| issuer) },
+        (Some(header), known, _) => {
+            let elsewhere = elsewhere(headers, &header);
+            Verdict::Unknown { header, beside: known.map(|(_, issuer)| issuer), elsewhere }
+        }
         (None, Some(one), Some(other)) => Verdict::Disagree { one, other },
         (None, Some((_, issuer)), None) => Verdict::One(issuer),
         (None, None, _) => Verdict::None,
     }
+}
+
+/// The service that a credential is meant for which we cannot tell.
+fn elsewhere(headers: &HeaderMap, header: &HeaderName) -> Option<Elsewhere> {
+    let value = headers.get(header).map(|value| value.as_bytes().trim_ascii()).unwrap_or_default();
+    let signed = *header == AUTHORIZATION && value.starts_with(b"AWS4-");
+    if signed || SIGNED.iter().any(|name| headers.contains_key(name)) {
+        return Some(Elsewhere::Bedrock);
+    }
+    if *header == AZURE_KEY {
+        return Some(Elsewhere::Azure);
+    }
+    let vertex = secret(header, value).is_some_and(|secret| secret.starts_with("ya29."));
+    vertex.then_some(Elsewhere::Vertex)
+}
+
+/// A key of the Gemini API in the query (`?key=`).
+fn query_key(path_and_query: &str) -> Option<&str> {
+    let (_, query) = path_and_query.split_once('?')?;
+    query.split('&').filter_map(|pair| pair.strip_prefix("key=")).find(|key| is_gemini_key(key))
+}
+
+/// What every API key of Google looks like.
+fn is_gemini_key(secret: &str) -> bool {
+    secret.starts_with("AIza")
 }
 
 /// The credential headers that hold something, in a fixed order.
@@ -153,6 +231,9 @@ fn issuer(name: &HeaderName, value: &[u8]) -> Option<Issuer> {
     }
     if secret.starts_with("sk-ant-") {
         return Some(Issuer::Anthropic);
+    }
+    if is_gemini_key(secret) {
+        return Some(Issuer::Gemini);
     }
     let openai = secret.starts_with("sk-proj-") || secret.starts_with("sk-svcacct-");
     (openai || secret.starts_with("sk-") && secret.contains(OPENAI_MARK)).then_some(Issuer::OpenAiKey)
@@ -260,7 +341,7 @@ impl fmt::Debug for AccountKey {
 /// A ChatGPT token is renewed every few days, so there the account and its user count instead of the token. Requests
 /// without a credential share one key.
 #[must_use]
-pub fn account_key(headers: &HeaderMap) -> AccountKey {
+pub fn account_key(headers: &HeaderMap, path_and_query: &str) -> AccountKey {
     static KEYED: OnceLock<RandomState> = OnceLock::new();
     let mut hasher = KEYED.get_or_init(RandomState::new).build_hasher();
     let mut part = |bytes: &[u8]| {
@@ -280,12 +361,20 @@ pub fn account_key(headers: &HeaderMap) -> AccountKey {
         part(name.as_str().as_bytes());
         part(value);
     }
+    if let Some(key) = query_key(path_and_query) {
+        part(b"key");
+        part(key.as_bytes());
+    }
     AccountKey(hasher.finish())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn judge(headers: &HeaderMap) -> Verdict {
+        super::judge(headers, "/v1/x")
+    }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -345,7 +434,7 @@ mod tests {
         ];
         for (name, value, issuer) in rows {
             let expected = issuer.map_or_else(
-                || Verdict::Unknown { header: HeaderName::from_static(name), beside: None },
+                || Verdict::Unknown { header: HeaderName::from_static(name), beside: None, elsewhere: None },
                 Verdict::One,
             );
             assert_eq!(judge(&headers(&[(name, value)])), expected, "{name}: {value}");
@@ -366,7 +455,10 @@ mod tests {
         assert_eq!(disagree, Verdict::Disagree { one, other });
         assert!(disagree.holds_recognised());
         let unknown = judge(&headers(&[("x-api-key", "sk-ant-b"), ("authorization", "Bearer mine")]));
-        assert_eq!(unknown, Verdict::Unknown { header: AUTHORIZATION, beside: Some(Issuer::Anthropic) });
+        assert_eq!(
+            unknown,
+            Verdict::Unknown { header: AUTHORIZATION, beside: Some(Issuer::Anthropic), elsewhere: None }
+        );
         assert!(unknown.holds_recognised());
         let twice = judge(&headers(&[("x-api-key", "sk-ant-b"), ("x-api-key", "mine")]));
         assert!(matches!(twice, Verdict::Unknown { beside: Some(Issuer::Anthropic), .. }));
@@ -393,7 +485,7 @@ mod tests {
 
     #[test]
     fn an_account_outlives_its_tokens() {
-        let of = |pairs: &[(&'static str, &str)]| account_key(&headers(pairs));
+        let of = |pairs: &[(&'static str, &str)]| account_key(&headers(pairs), "/");
         let (old, new) = (signed_in("plus", 1), signed_in("plus", 2));
         assert_ne!(old, new);
         assert_eq!(of(&[("authorization", &old)]), of(&[("authorization", &new)]));
@@ -405,7 +497,7 @@ mod tests {
 
     #[test]
     fn keys_differ_by_credential_and_an_account_header_alone_is_no_proof() {
-        let of = |pairs: &[(&'static str, &str)]| account_key(&headers(pairs));
+        let of = |pairs: &[(&'static str, &str)]| account_key(&headers(pairs), "/");
         assert_eq!(of(&[("x-api-key", "a")]), of(&[("x-api-key", "a")]));
         assert_ne!(of(&[("x-api-key", "a")]), of(&[("x-api-key", "b")]));
         assert_ne!(of(&[("x-api-key", "a")]), of(&[]));

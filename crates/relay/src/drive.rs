@@ -7,7 +7,7 @@ use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, Status
 use relay_core::answer::{Listener, Say, Touch, Tried, say};
 use relay_core::call::{Ending, Step};
 use relay_core::client::{Client, Kind};
-use relay_core::failure::Failure;
+use relay_core::failure::{Bar, Failure};
 use relay_core::moment::Moment;
 use relay_core::preamble::{Asked, Head, Preamble, Verdict};
 use relay_core::{Evidence, Fault};
@@ -20,7 +20,7 @@ use crate::headers::{forwardable_answer, keep_case};
 use crate::open::OpenCall;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::target::Target;
-use crate::upstream::{Ask, Cause, Proof, SendFailure};
+use crate::upstream::{Ask, Cause, Proof, SendFailure, Way};
 
 /// What is sent, as often as it is sent.
 pub(crate) struct Order {
@@ -28,6 +28,7 @@ pub(crate) struct Order {
     pub(crate) headers: HeaderMap,
     pub(crate) extensions: Extensions,
     pub(crate) target: Target,
+    pub(crate) way: Way,
     pub(crate) account: AccountKey,
     /// A body too large to keep, until its one send has taken it.
     pub(crate) passing: Option<Passing>,
@@ -136,7 +137,7 @@ impl Drive {
         }
         self.open.shared().add_cookies(upstream, order.account, request.headers_mut());
         let pure = matches!(order.method, Method::GET | Method::HEAD);
-        Ok(Ask { origin: upstream.origin(), request, fresh, may_reuse_stale: pure })
+        Ok(Ask { way: order.way.clone(), request, fresh, may_reuse_stale: pure })
     }
 
     /// When a send without any sign of an answer ends: as configured; never for Codex, which waits for ever;
@@ -166,7 +167,21 @@ impl Drive {
             Proof::NothingSent | Proof::SomethingSent => (Fault::BrokenStream, Evidence::MaybeRan),
         };
         let mut failure = Failure::of_transport(fault, evidence).saying(detail);
-        failure.certificate = cause == Cause::Certificate;
+        failure.barred = match cause {
+            Cause::Certificate => Some(Bar::Certificate),
+            Cause::ProxyRefused => Some(Bar::Proxy),
+            Cause::Dns
+            | Cause::Refused
+            | Cause::ConnectTimeout
+            | Cause::Connect
+            | Cause::TlsHandshake
+            | Cause::ProxyFailed
+            | Cause::HandedBack
+            | Cause::Reset
+            | Cause::Closed
+            | Cause::Malformed
+            | Cause::RequestBody => None,
+        };
         failure.code = Some(
             match cause {
                 Cause::Dns => "dns",
@@ -175,6 +190,8 @@ impl Drive {
                 Cause::Connect => "connect",
                 Cause::TlsHandshake => "tls_handshake",
                 Cause::Certificate => "certificate",
+                Cause::ProxyFailed => "proxy_failed",
+                Cause::ProxyRefused => "proxy_refused",
                 Cause::HandedBack => "handed_back",
                 Cause::Reset => "reset",
                 Cause::Closed => "closed",

@@ -10,12 +10,13 @@ use clap::Parser as _;
 use relay_core::Listen;
 use relay_core::client::Kind;
 use relay_core::config::{Config, LogLevel};
-use steady_relay::app::{HEAD_WITHIN, Parts, Relay};
+use steady_relay::app::{Parts, Relay};
 use steady_relay::cli::{Cli, Flags, Verb};
 use steady_relay::clock::SystemClock;
 use steady_relay::listen::{Bound, Place, bind};
 use steady_relay::observe::log::Log;
 use steady_relay::observe::{Notice, Observer};
+use steady_relay::proxy::SystemProxies;
 use steady_relay::run::{self, RelayAddr, Summary, Surroundings, closing_line};
 use steady_relay::settings::{self, Loaded};
 use steady_relay::target::Upstreams;
@@ -134,7 +135,7 @@ async fn serve(flags: &Flags) -> Result<u8, Failure> {
         clock: Arc::new(SystemClock),
         observers: vec![Arc::new(log)],
         sockets: bound.sockets,
-        head_within: HEAD_WITHIN,
+        system_proxies: SystemProxies::found(),
     });
     let mut signals = signals;
     signals.next().await;
@@ -187,7 +188,7 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
         clock: Arc::new(SystemClock),
         observers: Vec::new(),
         sockets: bound.sockets,
-        head_within: HEAD_WITHIN,
+        system_proxies: SystemProxies::found(),
     });
     let status = relay.status();
     let ended = run::supervise(&plan).await;

@@ -1,9 +1,10 @@
 //! One client request, from its head to the start of its call.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use hyper::body::Incoming;
 use relay_core::Fault;
 use relay_core::answer::Own;
@@ -11,7 +12,7 @@ use relay_core::client::{Client, Kind};
 use relay_core::dialect::route;
 use relay_core::evidence::Operation;
 
-use crate::body::{drain, take};
+use crate::body::{Upload, UploadError, drain, take};
 use crate::credential::{judge, plan};
 use crate::drive::DRAIN;
 use crate::guard;
@@ -30,12 +31,13 @@ use crate::{admin, tunnel};
 /// Where the client's connection is to be cut.
 pub(crate) async fn serve(
     shared: Arc<Shared>,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
     interim: Interim,
 ) -> Result<Response<ReplyBody>, Abort> {
+    as_http1(&mut request);
     match checked(&shared, &request) {
         Ok(Checked::Ours(path)) => Ok(admin::answer(&shared, request.method(), &path)),
-        Ok(Checked::Forward(full)) => forward(shared, request, full, interim).await,
+        Ok(Checked::Forward(full)) => forward(shared, request, Addressed::of(full), interim).await,
         Err(refused) => Ok(refuse(request, refused).await),
     }
 }
@@ -77,6 +79,38 @@ impl From<target::Refusal> for Refused {
     }
 }
 
+impl Refused {
+    fn stalled(after: Duration) -> Self {
+        let words = format!("the upload stopped: nothing came for {:.0} s", after.as_secs_f64());
+        Self { status: StatusCode::REQUEST_TIMEOUT, fault: Fault::BadRequest, code: "upload_stalled", words }
+    }
+}
+
+/// HTTP/2 has the host in the target and may have cookies in crumbs (RFC 9113, sections 8.3.1 and 8.2.3). From here on
+/// a request is what HTTP/1.1 makes of it.
+fn as_http1(request: &mut Request<Incoming>) {
+    if request.version() != Version::HTTP_2 {
+        return;
+    }
+    let host = request.uri().authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
+    let headers = request.headers_mut();
+    if let Some(host) = host {
+        headers.insert(header::HOST, host);
+    }
+    let crumbs: Vec<_> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if crumbs.len() > 1
+        && let Ok(whole) = HeaderValue::from_bytes(&crumbs.join(&b"; "[..]))
+    {
+        headers.insert(header::COOKIE, whole);
+    }
+}
+
+/// The rest of the request is not wanted, so the connection is of no more use.
+fn hang_up(mut response: Response<ReplyBody>) -> Response<ReplyBody> {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
 fn checked(shared: &Shared, request: &Request<Incoming>) -> Result<Checked, Refused> {
     let headers = request.headers();
     let full = guard::path_and_query(request.uri()).unwrap_or("");
@@ -89,6 +123,23 @@ fn checked(shared: &Shared, request: &Request<Incoming>) -> Result<Checked, Refu
     }
     shared.guard.forwarding(headers)?;
     Ok(Checked::Forward(full))
+}
+
+/// Where a request is addressed to.
+struct Addressed {
+    /// The path and query, without `/to/NAME`.
+    full: String,
+    /// The upstream that the path names.
+    to: Option<String>,
+}
+
+impl Addressed {
+    fn of(full: String) -> Self {
+        let Some(rest) = full.strip_prefix("/to/") else { return Self { full, to: None } };
+        let (name, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let slash = if rest.starts_with('/') { "" } else { "/" };
+        Self { to: Some(name.to_owned()), full: format!("{slash}{rest}") }
+    }
 }
 
 fn path_of(full: &str) -> &str {
@@ -118,7 +169,7 @@ fn in_refusing_words(parts: &Parts, refused: Refused) -> Response<ReplyBody> {
 async fn forward(
     shared: Arc<Shared>,
     request: Request<Incoming>,
-    full: String,
+    Addressed { full, to }: Addressed,
     interim: Interim,
 ) -> Result<Response<ReplyBody>, Abort> {
     let upgrades = tunnel::is_upgrade(&request);
@@ -127,12 +178,15 @@ async fn forward(
     if upgrades && generates && tunnel::is_websocket(request.headers()) {
         return Ok(tunnel::use_http());
     }
-    let verdict = judge(request.headers());
+    let verdict = judge(request.headers(), &full);
     let ask = target::Ask { method: &request.method().clone(), path_and_query: &full, verdict: &verdict };
     // A route may name the upstream by the model, which stands in the body; else this is the last word.
-    let by_headers = shared.targets.target(ask);
-    let may_be_routed = shared.config.routes.iter().any(|route| route.upstream.is_some());
-    let target = match by_headers {
+    let by_head = match &to {
+        Some(name) => shared.targets.addressed(name, ask),
+        None => shared.targets.target(ask),
+    };
+    let may_be_routed = to.is_none() && shared.config.routes.iter().any(|route| route.upstream.is_some());
+    let target = match by_head {
         Err(refusal) if upgrades || !may_be_routed => return Ok(refuse(request, refusal.into()).await),
         Ok(target) if upgrades => return Ok(tunnel::open(shared, target, request).await),
         known => known,
@@ -140,15 +194,17 @@ async fn forward(
     let opened = shared.clock.now();
     let (parts, body) = request.into_parts();
     let each = usize::try_from(shared.config.bodies.each).unwrap_or(usize::MAX);
-    let taken = match take(body, each, &shared.room).await {
+    let stall = shared.config.limits.stall;
+    let taken = match take(Upload::new(body, stall), each, &shared.room).await {
         Ok(taken) => taken,
         // The client's own upload broke off: there is nobody left to answer.
-        Err(_broken) => return Err(Abort::Broken),
+        Err(UploadError::Broken(_)) => return Err(Abort::Broken),
+        Err(UploadError::Stalled) => return Ok(hang_up(in_refusing_words(&parts, Refused::stalled(stall)))),
     };
     let understood = Understood::of(&shared, &parts, path_of(&full), (&taken, opened));
     let target = match (understood.upstream(), target) {
-        (Some(name), _) => shared.targets.named(name, ask),
-        (None, known) => known,
+        (Some(name), _) if to.is_none() => shared.targets.named(name, ask),
+        (Some(_) | None, known) => known,
     };
     match target {
         Ok(target) => {

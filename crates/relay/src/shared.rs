@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use http::HeaderMap;
+use http::{HeaderMap, Version};
 use relay_core::Moment;
-use relay_core::config::Config;
+use relay_core::config::{Config, Http2};
 use relay_core::event::CallId;
 use relay_core::ledger::Ledger;
 use tokio::sync::watch;
@@ -18,9 +18,10 @@ use crate::credential::AccountKey;
 use crate::guard::Guard;
 use crate::kept::KeptBody;
 use crate::observe::status::Status;
-use crate::observe::{Observer, Observers};
+use crate::observe::{Notice, Observer, Observers};
+use crate::proxy::{Proxies, SystemProxies};
 use crate::target::{Upstream, Upstreams as Targets};
-use crate::upstream::{PoolLimits, Upstreams};
+use crate::upstream::{PoolLimits, Upstreams, Way};
 
 /// What it is made of.
 pub(crate) struct Common {
@@ -29,6 +30,8 @@ pub(crate) struct Common {
     pub(crate) tls: Arc<rustls::ClientConfig>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) observers: Vec<Arc<dyn Observer>>,
+    /// What the environment or the system says about proxies.
+    pub(crate) system_proxies: SystemProxies,
     /// The addresses we listen on.
     pub(crate) listening: Vec<SocketAddr>,
 }
@@ -50,11 +53,13 @@ pub(crate) struct Shared {
     next_call: AtomicU64,
     drain: watch::Sender<bool>,
     plan_warned: AtomicBool,
+    crowd_warned: AtomicBool,
+    proxies: Proxies,
 }
 
 impl Shared {
     pub(crate) fn new(common: Common) -> Self {
-        let Common { config, targets, tls, clock, mut observers, listening } = common;
+        let Common { config, targets, tls, clock, mut observers, system_proxies, listening } = common;
         let status = Arc::new(Status::default());
         observers.push(Arc::clone(&status) as Arc<dyn Observer>);
         let limits = PoolLimits {
@@ -62,6 +67,11 @@ impl Shared {
             idle: config.timeouts.pool_idle,
             ..PoolLimits::default()
         };
+        let observers = Observers::new(observers);
+        let proxies = Proxies::new(system_proxies, config.proxy.clone(), listening.clone());
+        if let Some(words) = proxies.advice() {
+            observers.notice(&Notice::Advice(words));
+        }
         let guard = Guard {
             listening,
             names: Vec::new(),
@@ -71,8 +81,9 @@ impl Shared {
         Self {
             targets,
             guard,
-            upstreams: Upstreams::new(tls, Arc::clone(&clock), limits),
-            observers: Observers::new(observers),
+            upstreams: Upstreams::new(&tls, Arc::clone(&clock), limits),
+            observers,
+            proxies,
             status,
             room: Room::new(usize::try_from(config.bodies.total).unwrap_or(usize::MAX)),
             started: clock.now(),
@@ -84,6 +95,7 @@ impl Shared {
             next_call: AtomicU64::new(1),
             drain: watch::Sender::new(false),
             plan_warned: AtomicBool::new(false),
+            crowd_warned: AtomicBool::new(false),
         }
     }
 
@@ -105,6 +117,17 @@ impl Shared {
         let mut drain = self.drain.subscribe();
         // The sender lives as long as the app does.
         let _gone = drain.wait_for(|draining| *draining).await;
+    }
+
+    /// How a request of a client that speaks `version` gets to `upstream`.
+    pub(crate) fn way(&self, upstream: &Upstream, version: Version) -> Way {
+        let wanted = match upstream.http2.unwrap_or(self.config.http2) {
+            Http2::Auto => version == Version::HTTP_2,
+            Http2::Off => false,
+            Http2::Always => true,
+        };
+        let via = self.proxies.towards(upstream);
+        Way { origin: upstream.origin(), via, http2: wanted && upstream.is_https() }
     }
 
     pub(crate) fn add_cookies(&self, upstream: &Upstream, account: AccountKey, headers: &mut HeaderMap) {
@@ -146,5 +169,10 @@ impl Shared {
     /// True for the first caller.
     pub(crate) fn warn_of_plan_once(&self) -> bool {
         !self.plan_warned.swap(true, Ordering::Relaxed)
+    }
+
+    /// True for the first caller.
+    pub(crate) fn warn_of_crowd_once(&self) -> bool {
+        !self.crowd_warned.swap(true, Ordering::Relaxed)
     }
 }

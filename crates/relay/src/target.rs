@@ -22,11 +22,11 @@ use std::sync::Arc;
 use http::header::{HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{Method, StatusCode};
-use relay_core::config::{self, Config, UpstreamChoice};
+use relay_core::config::{self, Config, Http2, ProxyChoice, UpstreamChoice};
 use relay_core::units::Invalid;
 use relay_core::{BaseUrl, Scheme};
 
-use crate::credential::{Issuer, Verdict};
+use crate::credential::{Elsewhere, Issuer, Verdict};
 use crate::upstream::Origin;
 
 /// Paths that belong to a version of the API, and that clients send without it if their base URL has none.
@@ -66,6 +66,10 @@ pub struct Upstream {
     pub allow_plaintext: bool,
     /// What happens to `/v1`.
     pub v1: V1,
+    /// When HTTP/2 is spoken; as the settings say for all where it is `None`.
+    pub http2: Option<Http2>,
+    /// The proxy on the way; as the settings say for all where it is `None`.
+    pub proxy: Option<ProxyChoice>,
 }
 
 impl Upstream {
@@ -78,6 +82,8 @@ impl Upstream {
             headers: entry.headers.clone(),
             allow_plaintext: entry.allow_plaintext,
             v1: if entry.strips_v1() { V1::Strip } else { V1::Add },
+            http2: entry.http2,
+            proxy: entry.proxy.clone(),
         }
     }
 
@@ -210,6 +216,17 @@ pub enum Refusal {
     /// The built-in entry is gone from the settings.
     #[error("the request carries {}, and there is no upstream `{}` for it\n{NAME_ONE}", .0.describe(), .0.upstream())]
     NoEntry(Issuer),
+    /// The path names an upstream that is not there.
+    #[error("the path names the upstream `{name}`, and there is none of that name\nhint: those there are: {}", known.join(", "))]
+    NoSuchName {
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// A credential of a service that the relay cannot find by itself.
+    #[error("the request is meant for {0}")]
+    Elsewhere(Elsewhere),
     /// A route names an upstream that is not there.
     #[error("a [[route]] names the upstream `{0}`, and there is no entry [upstream.{0}]")]
     NoSuchEntry(String),
@@ -229,7 +246,17 @@ impl Refusal {
     /// The status of the answer. Codex prints the text of a 400 as it is, and no client sends it again.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
-        StatusCode::BAD_REQUEST
+        match self {
+            Self::NoSuchName { .. } => StatusCode::NOT_FOUND,
+            Self::NoPath
+            | Self::NoCredential
+            | Self::UnknownCredential(_)
+            | Self::Disagreement(..)
+            | Self::Elsewhere(_)
+            | Self::NoEntry(_)
+            | Self::NoSuchEntry(_)
+            | Self::Plaintext { .. } => StatusCode::BAD_REQUEST,
+        }
     }
 }
 
@@ -296,6 +323,19 @@ impl Upstreams {
         to(upstream, ask)
     }
 
+    /// Where a request goes whose path begins with `/to/NAME`.
+    ///
+    /// # Errors
+    /// [`Refusal`] where it goes nowhere.
+    pub fn addressed(&self, name: &str, ask: Ask<'_>) -> Result<Target, Refusal> {
+        let Some(upstream) = self.entries.get(name) else {
+            // What came is shown, but not as long as it may be.
+            let name = name.chars().take(64).filter(|letter| !letter.is_control()).collect();
+            return Err(Refusal::NoSuchName { name, known: self.entries.keys().cloned().collect() });
+        };
+        to(upstream, ask)
+    }
+
     fn by_issuer(&self, issuer: Issuer) -> Result<&Arc<Upstream>, Refusal> {
         self.entries.get(issuer.upstream()).ok_or(Refusal::NoEntry(issuer))
     }
@@ -319,7 +359,8 @@ fn to(upstream: &Arc<Upstream>, ask: Ask<'_>) -> Result<Target, Refusal> {
 fn issuer(ask: Ask<'_>) -> Result<Issuer, Refusal> {
     match ask.verdict {
         Verdict::One(issuer) => Ok(*issuer),
-        Verdict::Unknown { header, .. } => Err(Refusal::UnknownCredential(header.clone())),
+        Verdict::Unknown { elsewhere: Some(service), .. } => Err(Refusal::Elsewhere(*service)),
+        Verdict::Unknown { header, elsewhere: None, .. } => Err(Refusal::UnknownCredential(header.clone())),
         Verdict::Disagree { one, other } => Err(Refusal::Disagreement(one.clone(), other.clone())),
         Verdict::None => {
             let path = ask.path_and_query.split('?').next().unwrap_or_default();
@@ -456,7 +497,7 @@ mod tests {
     fn what_names_no_upstream_goes_nowhere() {
         let key = HeaderName::from_static("x-api-key");
         let both = ((key.clone(), Issuer::Anthropic), (http::header::AUTHORIZATION, Issuer::OpenAiKey));
-        let unknown = Verdict::Unknown { header: key, beside: Some(Issuer::Anthropic) };
+        let unknown = Verdict::Unknown { header: key, beside: Some(Issuer::Anthropic), elsewhere: None };
         let disagree = Verdict::Disagree { one: both.0, other: both.1 };
         let one = Verdict::One(Issuer::OpenAiKey);
         let rows = [
@@ -502,7 +543,7 @@ mod tests {
     fn with_one_upstream_everything_goes_there() {
         let mut upstreams = Upstreams::of(&Config::default());
         upstreams.send_everything_to(Upstream::parse("own", "http://127.0.0.1:4000").unwrap());
-        let unknown = Verdict::Unknown { header: http::header::AUTHORIZATION, beside: None };
+        let unknown = Verdict::Unknown { header: http::header::AUTHORIZATION, beside: None, elsewhere: None };
         for verdict in [Verdict::None, unknown, Verdict::One(Issuer::Anthropic)] {
             let target = upstreams.target(ask(&Method::POST, "/responses", &verdict)).unwrap();
             assert_eq!(
@@ -515,9 +556,12 @@ mod tests {
     #[test]
     fn a_known_credential_does_not_cross_the_network_in_the_clear() {
         let one = Verdict::One(Issuer::OpenAiKey);
-        let beside =
-            Verdict::Unknown { header: http::header::AUTHORIZATION, beside: Some(Issuer::Anthropic) };
-        let unknown = Verdict::Unknown { header: http::header::AUTHORIZATION, beside: None };
+        let beside = Verdict::Unknown {
+            header: http::header::AUTHORIZATION,
+            beside: Some(Issuer::Anthropic),
+            elsewhere: None,
+        };
+        let unknown = Verdict::Unknown { header: http::header::AUTHORIZATION, beside: None, elsewhere: None };
         let rows = [
             ("http://10.0.0.5:4000", false, &one, false),
             ("http://10.0.0.5:4000", false, &beside, false),

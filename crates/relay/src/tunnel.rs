@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version, header};
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
 
@@ -67,8 +67,9 @@ pub(crate) async fn open(
         headers.insert(name, value.clone());
     }
     change_protocol(headers, wanted);
-    let origin = upstream.origin();
-    let sent = shared.upstreams.send(Ask { origin, request: ask, fresh: true, may_reuse_stale: false }).await;
+    // Only HTTP/1.1 changes protocols.
+    let way = shared.way(&upstream, Version::HTTP_11).without_http2();
+    let sent = shared.upstreams.send(Ask { way, request: ask, fresh: true, may_reuse_stale: false }).await;
     let mut answer = match sent {
         Ok(answer) => answer,
         Err(failed) => {

@@ -82,7 +82,7 @@ impl Understood {
     /// The call.
     pub(crate) fn into_call(self, shared: &Arc<Shared>, parts: Parts, target: Target, taken: Taken) -> Drive {
         let opened = self.opened;
-        let account = account_key(&parts.headers);
+        let account = account_key(&parts.headers, target.path_and_query.as_str());
         let (kept, passing) = match taken {
             Taken::Kept(bytes, place) => (Some((bytes, place)), None),
             Taken::Passing(passing) => (None, Some(passing)),
@@ -110,8 +110,9 @@ impl Understood {
             OpenCall::new(Arc::clone(shared), shared.next_call(), Call::new(plan, opened), self.client, body);
         open.may_be_cut(turn);
         open.emit(&Event::CallOpened { labels, inherited_sends: before.sends });
-        let order =
-            Order { method: parts.method, headers, extensions: parts.extensions, target, account, passing };
+        let way = shared.way(&target.upstream, parts.version);
+        let Parts { method, extensions, .. } = parts;
+        let order = Order { method, headers, extensions, target, way, account, passing };
         Drive { open, order, asked, opened }
     }
 

@@ -77,7 +77,7 @@ fn unreached() -> Failure {
 }
 
 fn certificate() -> Failure {
-    Failure { certificate: true, ..unreached().saying("unknown issuer") }
+    Failure { barred: Some(Bar::Certificate), ..unreached().saying("unknown issuer") }
 }
 
 fn gave_up(stop: Stop, failure: Failure) -> Ending {
@@ -205,7 +205,7 @@ fn what_is_said_where_the_relay_refuses() {
             all("400 plain upstream_closed_before_response, no retry", "429 json upstream_closed_before_response, no retry")),
         ("silent", refused(Why::StillRunning, silent()),
             all("400 plain upstream_no_response, no retry", "429 json upstream_no_response, no retry")),
-        ("certificate", refused(Why::Certificate, certificate()),
+        ("certificate", refused(Why::Barred(Bar::Certificate), certificate()),
             all("400 plain upstream_certificate_refused, no retry", "502 json upstream_certificate_refused, no retry")),
     ]);
 }
@@ -267,7 +267,7 @@ fn the_words_say_who_what_and_what_to_do() {
          hint: try again later, or raise `timeouts.first_byte` and `timeouts.idle` [upstream_no_response]"
     );
     assert_eq!(
-        words(&Ending::Refused(Why::Certificate, Box::new(certificate()))),
+        words(&Ending::Refused(Why::Barred(Bar::Certificate), Box::new(certificate()))),
         "steady-relay: the certificate of api.example was not accepted: unknown issuer.\n\
          hint: give your company's CA by `ca_file` or SSL_CERT_FILE; checking cannot be turned off \
          [upstream_certificate_refused]"
@@ -329,7 +329,7 @@ fn what_was_answered_before_is_not_forgotten() {
         gave_up(SPENT, Failure { earlier: earlier.clone(), ..lost("reset") }),
         Ending::Refused(Why::MayHaveRun, Box::new(Failure { earlier: earlier.clone(), ..lost("reset") })),
         Ending::Refused(Why::StillRunning, Box::new(Failure { earlier: earlier.clone(), ..silent() })),
-        Ending::Refused(Why::Certificate, Box::new(Failure { earlier, ..certificate() })),
+        Ending::Refused(Why::Barred(Bar::Certificate), Box::new(Failure { earlier, ..certificate() })),
     ] {
         let words = words(&ending);
         let lines: Vec<_> = words.lines().collect();
@@ -356,7 +356,7 @@ fn secrets_and_home_folders_are_not_repeated() {
             Ending::GaveUp(Stop::PatienceSpent, Some(failure.clone())),
             Ending::Refused(Why::MayHaveRun, failure.clone()),
             Ending::Refused(Why::StillRunning, failure.clone()),
-            Ending::Refused(Why::Certificate, failure),
+            Ending::Refused(Why::Barred(Bar::Certificate), failure),
         ] {
             for kind in Kind::ALL {
                 let Say::Own(own) = say(&listener(kind), &ending) else { continue };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::evidence::Operation;
-use crate::failure::Told;
+use crate::failure::{Bar, Told};
 
 const OPENED: Moment = Moment::after_start(Duration::from_secs(1000));
 
@@ -375,10 +375,12 @@ fn no_answer_is_never_sent_again() {
 #[test]
 fn a_certificate_that_is_not_accepted_is_not_tried_again() {
     let mut play = Play::new(plan(Profile::patient()));
-    let certificate =
-        Failure { certificate: true, ..Failure::of_transport(Fault::NeverSent, Evidence::NeverSent) };
+    let certificate = Failure {
+        barred: Some(Bar::Certificate),
+        ..Failure::of_transport(Fault::NeverSent, Evidence::NeverSent)
+    };
     play.sends([certificate]);
-    assert_eq!(play.end(), "refused Certificate never_sent");
+    assert_eq!(play.end(), "refused Barred(Certificate) never_sent");
 }
 
 #[test]

@@ -157,7 +157,7 @@ pub fn judge(dialect: &dyn Dialect, reply: &Reply<'_>) -> Failure {
             .and_then(|fields| fields.code.as_deref().or(fields.kind.as_deref()))
             .map(|code| label(&redact(code))),
         message: fields.and_then(|fields| fields.message.as_deref()).map(Into::into),
-        certificate: false,
+        barred: None,
         earlier: None,
     }
 }

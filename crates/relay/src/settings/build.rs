@@ -47,6 +47,9 @@ impl Build<'_> {
         config.hold = drafts.hold.clone();
         config.waiting = drafts.waiting.clone();
         config.bodies = drafts.bodies.clone();
+        config.limits = drafts.limits.clone();
+        config.http2 = drafts.relay.http2.unwrap_or(config.http2);
+        config.proxy = drafts.relay.proxy.clone().unwrap_or_default();
         config.log = drafts.log.clone();
         config.allowed_origins.clone_from(&drafts.relay.allowed_origins);
         let beside =
@@ -85,6 +88,8 @@ impl Build<'_> {
                 headers: draft.headers.unwrap_or(before.headers),
                 allow_plaintext: draft.allow_plaintext.unwrap_or(before.allow_plaintext),
                 strip_v1: draft.strip_v1.or(before.strip_v1),
+                http2: draft.http2.or(before.http2),
+                proxy: draft.proxy.or(before.proxy),
             };
             self.config.upstreams.insert(name, upstream);
         }

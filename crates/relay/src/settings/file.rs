@@ -3,15 +3,15 @@
 
 use super::errors::{Findings, Place, line_around};
 use super::keys::{
-    BODIES, CLIENT, CODEX, HOLD, LOG, NUMBERS, PROFILE, ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft,
-    TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
+    BODIES, CLIENT, CODEX, HOLD, LIMITS, LOG, NUMBERS, PROFILE, ProfileDraft, RELAY, ROUTE, RelayDraft,
+    RouteDraft, TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
 };
 use super::read::{Into, Reader, Spans, Target, mask_secrets};
 use super::reference::{SECTIONS, is_public};
 use super::{Env, Flags, ReadFile};
 use relay_core::ProfileOverrides;
 use relay_core::client::Kind;
-use relay_core::config::{Bodies, ClientSettings, Hold, LogSettings, Timeouts, Waiting};
+use relay_core::config::{Bodies, ClientSettings, Hold, Limits, LogSettings, Timeouts, Waiting};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -115,6 +115,7 @@ pub(super) struct Drafts {
     pub(super) waiting: Waiting,
     pub(super) bodies: Bodies,
     pub(super) bodies_spans: Spans,
+    pub(super) limits: Limits,
     pub(super) log: LogSettings,
     pub(super) clients: BTreeMap<Kind, Entry<ClientSettings>>,
     pub(super) upstreams: BTreeMap<String, Entry<UpstreamDraft>>,
@@ -205,6 +206,9 @@ fn sections(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Drafts {
             "bodies" => {
                 drafts.bodies_spans =
                     reader.section("bodies", value, &mut [&mut Into(BODIES, &mut drafts.bodies)]);
+            }
+            "limits" => {
+                reader.section("limits", value, &mut [&mut Into(LIMITS, &mut drafts.limits)]);
             }
             "log" => {
                 reader.section("log", value, &mut [&mut Into(LOG, &mut drafts.log)]);

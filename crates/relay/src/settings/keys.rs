@@ -7,7 +7,8 @@ use http::{HeaderName, HeaderValue};
 use relay_core::client::Kind;
 use relay_core::config::Timeouts;
 use relay_core::config::{
-    Bodies, ClientSettings, Hold, LogLevel, LogSettings, ProfileChoice, Secret, Waiting,
+    Bodies, ClientSettings, Hold, Http2, Limits, LogLevel, LogSettings, ProfileChoice, ProxyChoice, Secret,
+    Waiting,
 };
 use relay_core::units::Invalid;
 use relay_core::{BaseUrl, ClientLimit, Listen, ProfileOverrides};
@@ -32,6 +33,8 @@ pub(super) struct RelayDraft {
     pub(super) token: Option<Secret>,
     pub(super) upstream: Option<String>,
     pub(super) profile: Option<String>,
+    pub(super) http2: Option<Http2>,
+    pub(super) proxy: Option<ProxyChoice>,
     pub(super) ca_file: Option<PathBuf>,
     pub(super) allowed_origins: Vec<String>,
 }
@@ -84,6 +87,23 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         set: |relay, given| given.text().map(|text| relay.profile = Some(text.to_owned())),
     },
     Key {
+        name: "http2",
+        shape: "choice",
+        default: "\"auto\"",
+        doc: "When upstreams are spoken to over HTTP/2, where they agree to it under TLS: `auto` for clients that \
+              speak it themselves, `always`, or `off`. Header names are in lower case there.",
+        set: |relay, given| http2(given).map(|value| relay.http2 = Some(value)),
+    },
+    Key {
+        name: "proxy",
+        shape: "choice or URL",
+        default: "\"system\"",
+        doc: "The proxy on the way to upstreams: `system` for what `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and \
+              `NO_PROXY` or the system's settings say, `none`, or an address with http, https, socks4, socks4a, \
+              socks5 or socks5h. An upstream on this machine is never reached through one.",
+        set: |relay, given| given.parsed().map(|value| relay.proxy = Some(value)),
+    },
+    Key {
         name: "ca_file",
         shape: "path",
         default: "\"\"",
@@ -107,6 +127,10 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         },
     },
 ];
+
+fn http2(given: &Given<'_>) -> Result<Http2, Invalid> {
+    given.choice(&Http2::ALL.map(|choice| (choice.name(), choice)))
+}
 
 /// Reads `scheme://host` or `scheme://host:port`.
 fn origin(text: &str) -> Result<String, Invalid> {
@@ -237,6 +261,53 @@ pub(super) const BODIES: &[Key<Bodies>] = &[
     },
 ];
 
+/// `[limits]`.
+pub(super) const LIMITS: &[Key<Limits>] = &[
+    Key {
+        name: "connections",
+        shape: "whole number",
+        default: "1024",
+        doc: "How many connections clients may have open at a time. One more is answered 503 and closed.",
+        set: |limits, given| given.count(1..=1_000_000).map(|value| limits.connections = value),
+    },
+    Key {
+        name: "streams",
+        shape: "whole number",
+        default: "128",
+        doc: "How many requests may be under way at a time on one HTTP/2 connection of a client.",
+        set: |limits, given| given.count(1..=10_000).map(|value| limits.streams = value),
+    },
+    Key {
+        name: "head",
+        shape: "size",
+        default: "\"256KiB\"",
+        doc: "How long the head of a request may be. A longer one is answered 431.",
+        set: |limits, given| given.size(8 << 10..=16 << 20).map(|value| limits.head = value),
+    },
+    Key {
+        name: "headers",
+        shape: "whole number",
+        default: "512",
+        doc: "How many headers a request may have. More are answered 431.",
+        set: |limits, given| given.count(16..=10_000).map(|value| limits.headers = value),
+    },
+    Key {
+        name: "head_time",
+        shape: "time",
+        default: "\"300s\"",
+        doc: "How long a client may take over the head of a request. A connection that lies unused counts as well.",
+        set: |limits, given| given.duration(SOME_TIME).map(|value| limits.head_time = value),
+    },
+    Key {
+        name: "stall",
+        shape: "time",
+        default: "\"300s\"",
+        doc: "How long a client may stop in the middle: of an upload, which is then answered 408, or of reading an \
+              answer, which is then cut.",
+        set: |limits, given| given.duration(SOME_TIME).map(|value| limits.stall = value),
+    },
+];
+
 /// `[log]`.
 pub(super) const LOG: &[Key<LogSettings>] = &[Key {
     name: "level",
@@ -295,6 +366,8 @@ pub(super) struct UpstreamDraft {
     pub(super) headers: Option<Vec<(HeaderName, HeaderValue)>>,
     pub(super) allow_plaintext: Option<bool>,
     pub(super) strip_v1: Option<bool>,
+    pub(super) http2: Option<Http2>,
+    pub(super) proxy: Option<ProxyChoice>,
 }
 
 /// `[upstream.NAME]`.
@@ -332,6 +405,20 @@ pub(super) const UPSTREAM: &[Key<UpstreamDraft>] = &[
         doc: "Whether a `/v1` at the start of the request's path is dropped. Not set: yes, where the URL ends in \
               `/backend-api/codex`.",
         set: |upstream, given| given.flag().map(|value| upstream.strip_v1 = Some(value)),
+    },
+    Key {
+        name: "http2",
+        shape: "choice",
+        default: "",
+        doc: "When it is spoken to over HTTP/2: `auto`, `always` or `off`. Not set: as `[relay]` says.",
+        set: |upstream, given| http2(given).map(|value| upstream.http2 = Some(value)),
+    },
+    Key {
+        name: "proxy",
+        shape: "choice or URL",
+        default: "",
+        doc: "The proxy on the way there: `system`, `none` or an address. Not set: as `[relay]` says.",
+        set: |upstream, given| given.parsed().map(|value| upstream.proxy = Some(value)),
     },
 ];
 

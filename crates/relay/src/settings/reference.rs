@@ -2,7 +2,7 @@
 //! Made from the lists in `keys`; nothing is said twice.
 
 use super::keys::{
-    BODIES, CLIENT, CODEX, HOLD, LOG, NUMBERS, PROFILE, RELAY, ROUTE, TIMEOUTS, UPSTREAM, WAITING,
+    BODIES, CLIENT, CODEX, HOLD, LIMITS, LOG, NUMBERS, PROFILE, RELAY, ROUTE, TIMEOUTS, UPSTREAM, WAITING,
 };
 use super::read::{Key, one_of};
 use relay_core::units::Invalid;
@@ -51,6 +51,7 @@ pub fn reference() -> Vec<SectionDoc> {
         section("[waiting]", "What a client is shown while it waits.", docs(WAITING)),
         section("[hold]", "What is held back of an answer before it is the client's.", docs(HOLD)),
         section("[bodies]", "What is kept of the requests for a resend.", docs(BODIES)),
+        section("[limits]", "What clients may ask of the relay itself.", docs(LIMITS)),
         section("[log]", "What is logged.", docs(LOG)),
         section(
             "[client.NAME]",
@@ -60,7 +61,8 @@ pub fn reference() -> Vec<SectionDoc> {
         section("[client.codex]", "What Codex has besides.", docs(CODEX)),
         section(
             "[upstream.NAME]",
-            "One upstream. `openai`, `chatgpt` and `anthropic` ship and can be changed key by key.",
+            "One upstream. `openai`, `chatgpt`, `anthropic` and `gemini` ship and can be changed key by \
+             key.",
             docs(UPSTREAM),
         ),
         section(
@@ -79,8 +81,10 @@ pub fn reference() -> Vec<SectionDoc> {
 }
 
 /// The names of the sections at the top of the file.
-pub(super) const SECTIONS: [&str; 10] =
-    ["relay", "timeouts", "waiting", "hold", "bodies", "log", "client", "upstream", "profile", "route"];
+pub(super) const SECTIONS: [&str; 11] = [
+    "relay", "timeouts", "waiting", "hold", "bodies", "limits", "log", "client", "upstream", "profile",
+    "route",
+];
 
 /// Where a key that stands in the wrong section belongs.
 pub(super) fn home_of(at: &str, name: &str) -> Option<String> {
@@ -99,7 +103,7 @@ pub(super) fn home_of(at: &str, name: &str) -> Option<String> {
 /// Whether the value of a key of this name may be shown: it is known, and never a secret.
 pub(super) fn is_public(name: &str) -> bool {
     let known = reference().iter().any(|section| section.keys.iter().any(|key| key.name == name));
-    known && !matches!(name, "token" | "headers" | "url" | "upstream")
+    known && !matches!(name, "token" | "headers" | "url" | "upstream" | "proxy")
 }
 
 /// What to say of a name that is none of those that exist.

@@ -1,5 +1,6 @@
 //! The body of an answer. It reads from the connection only as it is asked to, so a slow reader slows the upstream
-//! down; its end gives the connection back, and dropping it before its end closes the connection.
+//! down. Its end gives the connection back; dropping it before its end closes the connection, or over HTTP/2 resets
+//! its stream.
 
 use std::error::Error;
 use std::fmt;
@@ -13,6 +14,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::connection::Lent;
+use super::multiplexed::Stream;
 use super::wire::{Wire, is_reset};
 
 /// How an answer that had begun broke off.
@@ -37,20 +39,33 @@ pub struct AnswerError {
 }
 
 /// The body of an answer.
-pub struct AnswerBody {
-    incoming: Incoming,
-    /// Until the end: whoever holds it holds the connection open.
-    lent: Option<Box<dyn Lent>>,
-    wire: Arc<Wire>,
+pub struct AnswerBody(Source);
+
+enum Source {
+    /// HTTP/1.1.
+    Connection {
+        incoming: Incoming,
+        /// Until the end: whoever holds it holds the connection open.
+        lent: Option<Box<dyn Lent>>,
+        wire: Arc<Wire>,
+    },
+    /// HTTP/2.
+    Stream(Box<Stream>),
+    /// Nothing more comes.
+    Ended,
 }
 
 impl AnswerBody {
     pub(super) fn new(incoming: Incoming, lent: Option<Box<dyn Lent>>, wire: Arc<Wire>) -> Self {
-        let mut body = Self { incoming, lent, wire };
-        if body.incoming.is_end_stream() {
+        let mut body = Self(Source::Connection { incoming, lent, wire });
+        if body.is_end_stream() {
             body.give_back();
         }
         body
+    }
+
+    pub(super) fn shared(stream: Stream) -> Self {
+        if stream.is_end_stream() { Self(Source::Ended) } else { Self(Source::Stream(Box::new(stream))) }
     }
 
     /// Reads the rest and throws it away, so that the connection can serve again; says whether the end was reached.
@@ -66,7 +81,7 @@ impl AnswerBody {
                         let length = frame.data_ref().map_or(0, Bytes::len);
                         match left.checked_sub(length) {
                             Some(rest) => left = rest,
-                            None => return self.lent.is_none(),
+                            None => return self.has_ended(),
                         }
                     }
                 }
@@ -75,9 +90,34 @@ impl AnswerBody {
         tokio::time::timeout(within, to_the_end).await.unwrap_or(false)
     }
 
+    /// Whether nothing is held any more.
+    fn has_ended(&self) -> bool {
+        match &self.0 {
+            Source::Connection { lent, .. } => lent.is_none(),
+            Source::Stream(_) => false,
+            Source::Ended => true,
+        }
+    }
+
     fn give_back(&mut self) {
-        if let Some(lent) = self.lent.take() {
-            lent.give_back();
+        match &mut self.0 {
+            Source::Connection { lent, .. } => {
+                if let Some(lent) = lent.take() {
+                    lent.give_back();
+                }
+            }
+            Source::Stream(_) => self.0 = Source::Ended,
+            Source::Ended => {}
+        }
+    }
+
+    fn poll_source(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerBreak>>> {
+        match &mut self.0 {
+            Source::Connection { incoming, wire, .. } => Pin::new(incoming)
+                .poll_frame(cx)
+                .map(|frame| frame.map(|frame| frame.map_err(|error| how_it_broke(&error, wire)))),
+            Source::Stream(stream) => stream.poll_frame(cx),
+            Source::Ended => Poll::Ready(None),
         }
     }
 }
@@ -90,20 +130,19 @@ impl Body for AnswerBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, AnswerError>>> {
-        match ready!(Pin::new(&mut self.incoming).poll_frame(cx)) {
+        match ready!(self.poll_source(cx)) {
             None => {
                 self.give_back();
                 Poll::Ready(None)
             }
             Some(Ok(frame)) => {
-                if self.incoming.is_end_stream() {
+                if self.is_end_stream() {
                     self.give_back();
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
-            Some(Err(error)) => {
-                self.lent = None;
-                let kind = how_it_broke(&error, &self.wire);
+            Some(Err(kind)) => {
+                self.0 = Source::Ended;
                 let detail = match kind {
                     AnswerBreak::Reset => "the connection was reset in the middle of the answer",
                     AnswerBreak::Closed => "the connection was closed in the middle of the answer",
@@ -115,17 +154,25 @@ impl Body for AnswerBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        match &self.0 {
+            Source::Connection { incoming, .. } => incoming.is_end_stream(),
+            Source::Stream(stream) => stream.is_end_stream(),
+            Source::Ended => true,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        match &self.0 {
+            Source::Connection { incoming, .. } => incoming.size_hint(),
+            Source::Stream(_) => SizeHint::new(),
+            Source::Ended => SizeHint::with_exact(0),
+        }
     }
 }
 
 impl fmt::Debug for AnswerBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnswerBody").field("ended", &self.lent.is_none()).finish_non_exhaustive()
+        f.debug_struct("AnswerBody").field("ended", &self.has_ended()).finish_non_exhaustive()
     }
 }
 

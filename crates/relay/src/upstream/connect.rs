@@ -1,5 +1,7 @@
-//! Makes one connection: look up, TCP, TLS, all within one time limit. Whatever fails here, nothing was sent.
+//! Makes one connection: look up, TCP, a proxy where there is one, TLS, all within one time limit. Whatever fails
+//! here, nothing was sent.
 
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,12 +13,20 @@ use rustls::{AlertDescription, ClientConfig};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
+use crate::clock::Clock;
 use crate::keepalive;
+use crate::proxy::{Proxy, Speech};
 
 use super::connection::Connection;
+use super::multiplexed::Multiplexed;
+use super::proxied::through;
 use super::wire::{Counted, Transport, Watched, Wire};
-use super::{Cause, Origin, Payload};
+use super::{Cause, Payload, Way};
+
+/// The name of HTTP/2 in a TLS handshake.
+const H2: &[u8] = b"h2";
 
 /// The head start of an address over the next one (RFC 8305, section 8).
 const STAGGER: Duration = Duration::from_millis(250);
@@ -27,8 +37,20 @@ const BUFFER: usize = 256 * 1024;
 
 /// Makes connections.
 pub(super) struct Connector {
-    tls: TlsConnector,
+    /// TLS that asks for HTTP/1.1.
+    http1: TlsConnector,
+    /// TLS that asks for HTTP/2, or else HTTP/1.1.
+    http2: TlsConnector,
+    clock: Arc<dyn Clock>,
     within: Duration,
+}
+
+/// A connection that stands.
+pub(super) enum Connected<B> {
+    /// HTTP/1.1.
+    One(Connection<B>),
+    /// HTTP/2.
+    Many(Multiplexed),
 }
 
 /// Why there is no connection.
@@ -38,53 +60,105 @@ pub(super) struct Unconnected {
 }
 
 impl Connector {
-    pub(super) fn new(tls: Arc<ClientConfig>, within: Duration) -> Self {
-        Self { tls: TlsConnector::from(tls), within }
+    pub(super) fn new(tls: &ClientConfig, clock: Arc<dyn Clock>, within: Duration) -> Self {
+        let asking_for = |protocols: &[&[u8]]| {
+            let mut config = tls.clone();
+            config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+            TlsConnector::from(Arc::new(config))
+        };
+        Self { http1: asking_for(&[b"http/1.1"]), http2: asking_for(&[H2, b"http/1.1"]), clock, within }
     }
 
-    pub(super) async fn connect<B: Payload>(&self, origin: &Origin) -> Result<Connection<B>, Unconnected> {
-        match tokio::time::timeout(self.within, self.connect_untimed(origin)).await {
+    pub(super) async fn connect<B: Payload>(&self, way: &Way) -> Result<Connected<B>, Unconnected> {
+        match tokio::time::timeout(self.within, self.connect_untimed(way)).await {
             Ok(done) => done,
             Err(_elapsed) => Err(Unconnected {
                 cause: Cause::ConnectTimeout,
-                detail: format!("{origin}: no connection within {:?}", self.within),
+                detail: format!("{way}: no connection within {:?}", self.within),
             }),
         }
     }
 
-    async fn connect_untimed<B: Payload>(&self, origin: &Origin) -> Result<Connection<B>, Unconnected> {
-        let failed = |cause, what: &str| Unconnected { cause, detail: format!("{origin}: {what}") };
-        let addresses = tokio::net::lookup_host((origin.host.as_str(), origin.port))
-            .await
-            .map_err(|error| failed(Cause::Dns, &error.to_string()))?;
-        let addresses = alternate(addresses.collect());
-        let socket =
-            race(addresses).await.map_err(|error| failed(tcp_cause(error.kind()), &error.to_string()))?;
-        socket.set_nodelay(true).map_err(|error| failed(Cause::Connect, &error.to_string()))?;
-        keepalive::watch(&socket);
-
+    async fn connect_untimed<B: Payload>(&self, way: &Way) -> Result<Connected<B>, Unconnected> {
+        let origin = &way.origin;
         let wire = Arc::new(Wire::default());
-        let watched = Watched::new(socket, Arc::clone(&wire));
-        let transport: Box<dyn Transport> = if origin.https {
-            let name = ServerName::try_from(origin.host.clone())
-                .map_err(|error| failed(Cause::Connect, &error.to_string()))?;
-            let secured = self.tls.connect(name, watched).await;
-            Box::new(secured.map_err(|error| failed(tls_cause(&error), &format!("TLS: {error}")))?)
-        } else {
-            Box::new(watched)
+        let transport = match &way.via {
+            None => Box::new(dial(way, (&origin.host, origin.port), &wire).await?),
+            Some(proxy) => self.reach(way, proxy, &wire).await?,
         };
-        let transport = TokioIo::new(Counted::new(transport, Arc::clone(&wire)));
+        let (transport, speaks_h2) = if origin.https {
+            let tls = if way.http2 { &self.http2 } else { &self.http1 };
+            let secured = secure(tls, &origin.host, transport, way).await?;
+            let speaks_h2 = way.http2 && secured.get_ref().1.alpn_protocol() == Some(H2);
+            (Box::new(secured) as Box<dyn Transport>, speaks_h2)
+        } else {
+            (transport, false)
+        };
+        let counted = Counted::new(transport, Arc::clone(&wire));
+        if speaks_h2 {
+            let started = Multiplexed::start(counted, wire, Arc::clone(&self.clock)).await;
+            return started.map(Connected::Many).map_err(|error| failed(way, Cause::Connect, &named(&error)));
+        }
         let (sender, connection) = hyper::client::conn::http1::Builder::new()
             .preserve_header_case(true)
             .max_headers(MOST_HEADERS)
             .max_buf_size(BUFFER)
-            .handshake(transport)
+            .handshake(TokioIo::new(counted))
             .await
-            .map_err(|error| failed(Cause::Connect, &error.to_string()))?;
+            .map_err(|error| failed(way, Cause::Connect, &named(&error)))?;
         // The task's own error has nobody to go to: a send hears of it through its answer.
         let task = tokio::spawn(async move { drop(connection.with_upgrades().await) });
-        Ok(Connection::new(sender, task, wire))
+        Ok(Connected::One(Connection::new(sender, task, wire)))
     }
+
+    /// The way to a proxy, and through it where it is not to be handed the requests themselves.
+    async fn reach(
+        &self,
+        way: &Way,
+        proxy: &Proxy,
+        wire: &Arc<Wire>,
+    ) -> Result<Box<dyn Transport>, Unconnected> {
+        let mut transport: Box<dyn Transport> = Box::new(dial(way, (&proxy.host, proxy.port), wire).await?);
+        if proxy.speech == Speech::Https {
+            transport = Box::new(secure(&self.http1, &proxy.host, transport, way).await?);
+        }
+        if way.is_handed_to_proxy() {
+            return Ok(transport);
+        }
+        through(proxy, &way.origin, transport).await
+    }
+}
+
+fn failed(way: &Way, cause: Cause, what: &str) -> Unconnected {
+    Unconnected { cause, detail: format!("{way}: {what}") }
+}
+
+/// An error and what caused it, in one line.
+pub(super) fn named(error: &dyn Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {}", named(source)))
+}
+
+async fn dial(way: &Way, to: (&str, u16), wire: &Arc<Wire>) -> Result<Watched<TcpStream>, Unconnected> {
+    let addresses =
+        tokio::net::lookup_host(to).await.map_err(|error| failed(way, Cause::Dns, &error.to_string()))?;
+    let addresses = alternate(addresses.collect());
+    let socket =
+        race(addresses).await.map_err(|error| failed(way, tcp_cause(error.kind()), &error.to_string()))?;
+    socket.set_nodelay(true).map_err(|error| failed(way, Cause::Connect, &error.to_string()))?;
+    keepalive::watch(&socket);
+    Ok(Watched::new(socket, Arc::clone(wire)))
+}
+
+async fn secure(
+    tls: &TlsConnector,
+    host: &str,
+    transport: Box<dyn Transport>,
+    way: &Way,
+) -> Result<TlsStream<Box<dyn Transport>>, Unconnected> {
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|error| failed(way, Cause::Connect, &error.to_string()))?;
+    let secured = tls.connect(name, transport).await;
+    secured.map_err(|error| failed(way, tls_cause(&error), &format!("TLS with {host}: {error}")))
 }
 
 /// One address of each family in turn, the resolver's first choice first (RFC 8305, section 4).

@@ -1,4 +1,4 @@
-//! One connection and its loan to one request. A connection that is dropped is closed at once, whatever it was doing:
+//! A connection of HTTP/1.1 and its loan to one request. A connection that is dropped is closed at once, whatever it was doing:
 //! that is how a client that leaves ends the upstream's work.
 
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use super::pool::Pool;
 use super::wire::Wire;
-use super::{BoxError, Origin, Payload};
+use super::{BoxError, Payload, Way};
 
 /// A connection; dropping it closes it.
 pub(super) struct Connection<B> {
@@ -59,15 +59,15 @@ impl<B> Drop for Connection<B> {
 /// A connection lent to one request.
 pub(super) struct Lease<B> {
     connection: Connection<B>,
-    pub(super) origin: Origin,
+    pub(super) way: Way,
     pub(super) reused: bool,
     pub(super) upload: Arc<UploadState>,
     pool: Arc<Pool<B>>,
 }
 
 impl<B: Payload> Lease<B> {
-    pub(super) fn new(connection: Connection<B>, origin: Origin, pool: Arc<Pool<B>>, reused: bool) -> Self {
-        Self { connection, origin, reused, upload: Arc::default(), pool }
+    pub(super) fn new(connection: Connection<B>, way: Way, pool: Arc<Pool<B>>, reused: bool) -> Self {
+        Self { connection, way, reused, upload: Arc::default(), pool }
     }
 
     pub(super) fn connection(&self) -> &Connection<B> {
@@ -95,11 +95,11 @@ pub(super) trait Lent: Send + Sync {
 
 impl<B: Payload> Lent for Lease<B> {
     fn give_back(self: Box<Self>) {
-        let Self { connection, origin, upload, pool, .. } = *self;
+        let Self { connection, way, upload, pool, .. } = *self;
         // An answer that came early leaves an upload behind that nobody wants: the connection is of no more use.
         if upload.ended() && !connection.sender.is_closed() && !connection.wire.read_ended() {
             connection.wire.expect_answer(false);
-            pool.put(origin, connection);
+            pool.put(way, connection);
         }
     }
 }
@@ -136,6 +136,10 @@ impl<B: Payload> Upload<B> {
 
     pub(super) fn into_inner(self) -> B {
         self.inner
+    }
+
+    pub(super) fn state(&self) -> Arc<UploadState> {
+        Arc::clone(&self.state)
     }
 
     fn look_for_end(&self) {

@@ -4,35 +4,43 @@
 //! a request that a stale connection handed back unread is the caller's to send again, since it keeps the count.
 //!
 //! ```text
-//! send --> idle connection? --no--> connect (look up, TCP, TLS)  --failed--> NothingSent
+//! send --> connection at hand? --no--> connect (look up, TCP, proxy, TLS)  --failed--> NothingSent
 //!                 |                      |
 //!                 +----------+-----------+
-//!                      try_send_request  --handed back, or no byte written--> NothingSent
-//!                            |           --bytes written, no answer---------> SomethingSent
+//!               HTTP/1.1 send_alone         --handed back, or no byte written--> NothingSent
+//!               HTTP/2   send_among_others  --refused stream, GOAWAY below it--> NothingSent
+//!                            |              --bytes written, no answer---------> SomethingSent
 //!                       answer's head  --> AnswerBody --ended--> idle again
-//!                                                     --dropped early, broke--> connection closed at once
+//!                                                     --dropped early, broke--> connection closed, or stream reset,
+//!                                                                               at once
 //! ```
 //!
 //! The pool is our own because the usual ones hide whether bytes left, resend by themselves, and cannot be asked for
-//! a fresh connection. Connections are hyper's; `wire` counts what crosses them.
+//! a fresh connection. Connections are hyper's and h2's; `wire` counts what crosses them.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode, Version};
+use http::header::{HOST, PROXY_AUTHORIZATION};
+use http::uri::{Authority, Scheme};
+use http::{Request, Response, StatusCode, Uri, Version};
 use hyper::body::Body;
 
 use crate::clock::Clock;
-use connect::{Connector, Unconnected};
+use crate::proxy::Proxy;
+use connect::{Connected, Connector, Unconnected};
 use connection::{Lease, Upload, UploadState};
-use pool::Pool;
+use multiplexed::{Occupied, Unanswered};
+use pool::{Carrier, Pool, Turn};
 
 mod answer;
 mod connect;
 mod connection;
+mod multiplexed;
 mod pool;
+mod proxied;
 mod wire;
 
 pub use answer::{AnswerBody, AnswerBreak, AnswerError};
@@ -45,7 +53,7 @@ pub trait Payload: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 's
 
 impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static> Payload for B {}
 
-/// Where connections go: the key of the pool.
+/// Where connections go.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
     /// TLS or plain.
@@ -62,6 +70,45 @@ impl fmt::Display for Origin {
             write!(f, "[{}]:{}", self.host, self.port)
         } else {
             write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// How a request gets there: the key of the pool.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Way {
+    /// Where to.
+    pub origin: Origin,
+    /// Through this proxy.
+    pub via: Option<Arc<Proxy>>,
+    /// Whether HTTP/2 is spoken where the other side agrees; over TLS alone.
+    pub http2: bool,
+}
+
+impl Way {
+    /// The straight way, over HTTP/1.1.
+    #[must_use]
+    pub const fn straight(origin: Origin) -> Self {
+        Self { origin, via: None, http2: false }
+    }
+
+    /// The same over HTTP/1.1.
+    #[must_use]
+    pub fn without_http2(self) -> Self {
+        Self { http2: false, ..self }
+    }
+
+    /// Whether a proxy gets the requests themselves, rather than dig a tunnel for them.
+    fn is_handed_to_proxy(&self) -> bool {
+        !self.origin.https && self.via.as_ref().is_some_and(|proxy| proxy.takes_plain_requests())
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.via {
+            Some(proxy) => write!(f, "{} by the proxy {proxy}", self.origin),
+            None => self.origin.fmt(f),
         }
     }
 }
@@ -86,8 +133,8 @@ impl Default for PoolLimits {
 
 /// One request to send.
 pub struct Ask<B> {
-    /// Where to.
-    pub origin: Origin,
+    /// How it gets there.
+    pub way: Way,
     /// With a target in origin form, `Host` and, where the length is known, `Content-Length` or a body that knows it.
     pub request: Request<B>,
     /// Demands a connection that has carried nothing yet.
@@ -120,7 +167,11 @@ pub enum Cause {
     TlsHandshake,
     /// One side did not accept the other's certificate: no resend heals it.
     Certificate,
-    /// The connection closed before it took the request.
+    /// A proxy did not come through, and may later.
+    ProxyFailed,
+    /// A proxy does not let us through: no resend heals it.
+    ProxyRefused,
+    /// The request came back unread: the connection closed before it took it, or the other side said so.
     HandedBack,
     /// The connection was reset.
     Reset,
@@ -175,40 +226,81 @@ pub struct Upstreams<B> {
 impl<B: Payload> Upstreams<B> {
     /// No connection yet.
     #[must_use]
-    pub fn new(tls: Arc<rustls::ClientConfig>, clock: Arc<dyn Clock>, limits: PoolLimits) -> Self {
+    pub fn new(tls: &rustls::ClientConfig, clock: Arc<dyn Clock>, limits: PoolLimits) -> Self {
         Self {
-            connector: Arc::new(Connector::new(tls, limits.connect)),
+            connector: Arc::new(Connector::new(tls, Arc::clone(&clock), limits.connect)),
             pool: Arc::new(Pool::new(clock, limits)),
         }
     }
 
     /// Sends one request, once, and gives back the head of its answer as soon as it is there, even while the body is
-    /// still being sent. Dropping this future closes the connection at once.
+    /// still being sent. Dropping this future ends the request at once.
     ///
     /// # Errors
     /// Where no answer began; the failure says what is proven. There is no time limit here once connected.
     pub async fn send(&self, ask: Ask<B>) -> Result<Response<AnswerBody>, Box<SendFailure<B>>> {
-        let Ask { origin, mut request, fresh, may_reuse_stale } = ask;
+        let Ask { way, mut request, fresh, may_reuse_stale } = ask;
         *request.version_mut() = Version::HTTP_11;
-        let idle = if fresh { None } else { self.pool.take(&origin, may_reuse_stale).await };
-        let reused = idle.is_some();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => match self.connector.connect(&origin).await {
-                Ok(connection) => connection,
+        let held = if fresh { None } else { self.pool.take(&way, may_reuse_stale).await };
+        let carrier = match held {
+            Some(carrier) => carrier,
+            None => match self.connect(&way, fresh, may_reuse_stale).await {
+                Ok(carrier) => carrier,
                 Err(Unconnected { cause, detail }) => {
-                    let request = Some(request);
                     return Err(Box::new(SendFailure {
                         proof: Proof::NothingSent,
                         cause,
                         detail,
-                        reused,
-                        request,
+                        reused: false,
+                        request: Some(request),
                     }));
                 }
             },
         };
-        send_on(Lease::new(connection, origin, Arc::clone(&self.pool), reused), request).await
+        match carrier {
+            Carrier::Shared(place) => send_among_others(place, &way, request).await,
+            Carrier::Lent(lease) => {
+                if let Some(proxy) = way.via.as_ref().filter(|_| way.is_handed_to_proxy()) {
+                    hand_to_proxy(&mut request, proxy);
+                }
+                send_alone(lease, request).await
+            }
+        }
+    }
+
+    /// A new connection. Where it may turn out to be one for all, only one caller makes it and the others wait.
+    async fn connect(
+        &self,
+        way: &Way,
+        fresh: bool,
+        may_reuse_stale: bool,
+    ) -> Result<Carrier<B>, Unconnected> {
+        let ours = match (way.http2 && !fresh).then(|| self.pool.turn(way)) {
+            None => None,
+            Some(Turn::Ours(ours)) => Some(ours),
+            Some(Turn::Theirs(mut waits)) => {
+                // Its end is what is waited for, however it comes about.
+                let _ended = waits.changed().await;
+                if let Some(carrier) = self.pool.take(way, may_reuse_stale).await {
+                    return Ok(carrier);
+                }
+                None
+            }
+        };
+        let carrier = match self.connector.connect(way).await? {
+            Connected::One(connection) => Carrier::Lent(self.pool.lend(connection, way, false)),
+            Connected::Many(connection) => {
+                let connection = Arc::new(connection);
+                let place = connection.occupy(Duration::MAX).ok_or_else(|| Unconnected {
+                    cause: Cause::Connect,
+                    detail: format!("{way}: it allows no request"),
+                })?;
+                self.pool.share(way.clone(), connection);
+                Carrier::Shared(place)
+            }
+        };
+        drop(ours);
+        Ok(carrier)
     }
 
     /// Closes every idle connection: after a sleep of the machine, or at the end.
@@ -230,7 +322,7 @@ impl<B> fmt::Debug for Upstreams<B> {
 }
 
 /// If the future is dropped, so is the lease, and with it the connection.
-async fn send_on<B: Payload>(
+async fn send_alone<B: Payload>(
     mut lease: Lease<B>,
     request: Request<B>,
 ) -> Result<Response<AnswerBody>, Box<SendFailure<B>>> {
@@ -246,7 +338,7 @@ async fn send_on<B: Payload>(
     };
     let handed_back = error.take_message().map(|request| request.map(Upload::into_inner));
     let error = error.into_error();
-    let (origin, reused) = (lease.origin.clone(), lease.reused);
+    let (way, reused) = (lease.way.clone(), lease.reused);
     // Only when its task has ended can the connection write nothing more, and only then do the counts mean anything.
     let wire = lease.into_connection().stop().await;
     let (written, read) = (wire.written() - written_before, wire.read() - read_before);
@@ -262,8 +354,38 @@ async fn send_on<B: Payload>(
     } else {
         Cause::Closed
     };
-    let detail = format!("{origin}: {} ({written} bytes written, {read} read)", said(cause));
+    let detail = format!("{way}: {} ({written} bytes written, {read} read)", said(cause));
     Err(Box::new(SendFailure { proof, cause, detail, reused, request: handed_back }))
+}
+
+/// If the future is dropped, the request's stream is reset.
+async fn send_among_others<B: Payload>(
+    place: Occupied,
+    way: &Way,
+    request: Request<B>,
+) -> Result<Response<AnswerBody>, Box<SendFailure<B>>> {
+    let reused = place.reused;
+    let request = request.map(|body| Upload::new(body, Arc::default()));
+    let Unanswered { proof, cause, detail, request } = match multiplexed::send(place, request).await {
+        Ok(response) => return Ok(response.map(AnswerBody::shared)),
+        Err(unanswered) => unanswered,
+    };
+    let detail = format!("{way}: {} ({detail})", said(cause));
+    let request = request.map(|request| request.map(Upload::into_inner));
+    Err(Box::new(SendFailure { proof, cause, detail, reused, request }))
+}
+
+/// Makes of a request one that a proxy passes on: with the whole address as its target.
+fn hand_to_proxy<B>(request: &mut Request<B>, proxy: &Proxy) {
+    let mut target = std::mem::take(request.uri_mut()).into_parts();
+    target.scheme = Some(Scheme::HTTP);
+    target.authority = request.headers().get(HOST).and_then(|host| Authority::try_from(host.as_bytes()).ok());
+    if let Ok(whole) = Uri::from_parts(target) {
+        *request.uri_mut() = whole;
+    }
+    if let Some(basic) = &proxy.basic {
+        request.headers_mut().insert(PROXY_AUTHORIZATION, basic.clone());
+    }
 }
 
 fn answer<B: Payload>(lease: Lease<B>, response: Response<hyper::body::Incoming>) -> Response<AnswerBody> {
@@ -282,7 +404,7 @@ fn answer<B: Payload>(lease: Lease<B>, response: Response<hyper::body::Incoming>
 fn said(cause: Cause) -> &'static str {
     match cause {
         Cause::RequestBody => "the request's own body broke off",
-        Cause::HandedBack => "the connection closed before it took the request",
+        Cause::HandedBack => "the request came back unread",
         Cause::Malformed => "the answer was no HTTP",
         Cause::Reset => "the connection was reset before an answer",
         Cause::Closed => "the connection was closed before an answer",
@@ -291,6 +413,8 @@ fn said(cause: Cause) -> &'static str {
         | Cause::ConnectTimeout
         | Cause::Connect
         | Cause::TlsHandshake
+        | Cause::ProxyFailed
+        | Cause::ProxyRefused
         | Cause::Certificate => "there was no connection",
     }
 }

@@ -1,57 +1,102 @@
-//! The idle connections. Newest first, bounded, and aged by the relay's clock, so that a connection that slept with
-//! the machine is as old as it is.
+//! The connections that can take a request: idle ones of HTTP/1.1, and those of HTTP/2 with room. Newest first,
+//! bounded, and aged by the relay's clock, so that a connection that slept with the machine is as old as it is.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use relay_core::Moment;
+use tokio::sync::watch;
 
-use super::connection::Connection;
-use super::{Origin, Payload, PoolLimits};
+use super::connection::{Connection, Lease};
+use super::multiplexed::{Multiplexed, Occupied};
+use super::{Payload, PoolLimits, Way};
 use crate::clock::Clock;
 
 /// The most idle connections to all origins together.
 const MOST_IDLE: usize = 256;
+/// The most connections of HTTP/2 one way; each carries many requests, and an older one goes on until they end.
+const MOST_SHARED: usize = 8;
 /// How often idle connections are looked through while there are any.
 const SWEEP: Duration = Duration::from_secs(15);
 /// A connection that has just carried a whole answer needs a moment of its task's time before it can take another
 /// request; one that needs longer has something left to do.
 const TO_BECOME_READY: Duration = Duration::from_millis(100);
 
-/// The idle connections to all origins.
+/// Who carries one request.
+pub(super) enum Carrier<B> {
+    /// A connection that carries nothing else.
+    Lent(Lease<B>),
+    /// A place on one that carries others too.
+    Shared(Occupied),
+}
+
+/// Whose part it is to connect, where one connection may serve all who wait for it.
+pub(super) enum Turn {
+    /// Ours; whoever waits is woken when this is dropped.
+    Ours(watch::Sender<()>),
+    /// Somebody else's.
+    Theirs(watch::Receiver<()>),
+}
+
+/// The connections of all ways.
 pub(super) struct Pool<B> {
     clock: Arc<dyn Clock>,
     limits: PoolLimits,
-    idle: Mutex<Idle<B>>,
+    held: Mutex<Held<B>>,
 }
 
-struct Idle<B> {
+struct Held<B> {
     /// The longest idle first.
-    by_origin: BTreeMap<Origin, Vec<Connection<B>>>,
+    idle: BTreeMap<Way, Vec<Connection<B>>>,
+    /// The newest last.
+    shared: BTreeMap<Way, Vec<Arc<Multiplexed>>>,
+    connecting: BTreeMap<Way, watch::Receiver<()>>,
     is_swept: bool,
 }
 
 impl<B: Payload> Pool<B> {
     pub(super) fn new(clock: Arc<dyn Clock>, limits: PoolLimits) -> Self {
-        Self { clock, limits, idle: Mutex::new(Idle { by_origin: BTreeMap::new(), is_swept: false }) }
+        let held = Held {
+            idle: BTreeMap::new(),
+            shared: BTreeMap::new(),
+            connecting: BTreeMap::new(),
+            is_swept: false,
+        };
+        Self { clock, limits, held: Mutex::new(held) }
     }
 
-    /// The newest idle connection to `origin` that can carry a request now.
-    pub(super) async fn take(&self, origin: &Origin, may_be_stale: bool) -> Option<Connection<B>> {
+    /// The newest connection that way that can carry a request now.
+    pub(super) async fn take(self: &Arc<Self>, way: &Way, may_be_stale: bool) -> Option<Carrier<B>> {
+        if let Some(place) = self.place(way, may_be_stale) {
+            return Some(Carrier::Shared(place));
+        }
         loop {
-            let mut connection = self.newest(origin, may_be_stale)?;
+            let mut connection = self.newest(way, may_be_stale)?;
             let ready = tokio::time::timeout(TO_BECOME_READY, connection.sender.ready()).await;
             if matches!(ready, Ok(Ok(()))) && !connection.wire.read_ended() {
-                return Some(connection);
+                return Some(Carrier::Lent(self.lend(connection, way, true)));
             }
         }
     }
 
-    fn newest(&self, origin: &Origin, may_be_stale: bool) -> Option<Connection<B>> {
+    /// A loan of a connection that is in nobody's hands.
+    pub(super) fn lend(self: &Arc<Self>, connection: Connection<B>, way: &Way, reused: bool) -> Lease<B> {
+        Lease::new(connection, way.clone(), Arc::clone(self), reused)
+    }
+
+    fn place(&self, way: &Way, may_be_stale: bool) -> Option<Occupied> {
+        let most = if may_be_stale { self.oldest_of_all() } else { self.limits.idle };
+        let mut held = self.lock();
+        let connections = held.shared.get_mut(way)?;
+        connections.retain(|connection| connection.is_open());
+        connections.iter().rev().find_map(|connection| connection.occupy(most))
+    }
+
+    fn newest(&self, way: &Way, may_be_stale: bool) -> Option<Connection<B>> {
         let now = self.clock.now();
-        let mut idle = self.lock();
-        let connections = idle.by_origin.get_mut(origin)?;
+        let mut held = self.lock();
+        let connections = held.idle.get_mut(way)?;
         let most = if may_be_stale { self.oldest_of_all() } else { self.limits.idle };
         // If the newest is too old, all are.
         if now.since(connections.last()?.idle_since) > most {
@@ -60,45 +105,81 @@ impl<B: Payload> Pool<B> {
         connections.pop()
     }
 
+    /// Asks whose part it is to connect that way. With [`Turn::Theirs`], wait, and look again.
+    pub(super) fn turn(&self, way: &Way) -> Turn {
+        let mut held = self.lock();
+        held.connecting.retain(|_, waits| waits.has_changed().is_ok());
+        if let Some(waits) = held.connecting.get(way) {
+            return Turn::Theirs(waits.clone());
+        }
+        let (ours, waits) = watch::channel(());
+        held.connecting.insert(way.clone(), waits);
+        Turn::Ours(ours)
+    }
+
     /// Takes a connection back that has carried a whole answer.
-    pub(super) fn put(self: Arc<Self>, origin: Origin, mut connection: Connection<B>) {
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    pub(super) fn put(self: Arc<Self>, way: Way, mut connection: Connection<B>) {
         connection.idle_since = self.clock.now();
-        let mut idle = self.lock();
-        let connections = idle.by_origin.entry(origin).or_default();
+        let mut held = self.lock();
+        let connections = held.idle.entry(way).or_default();
         connections.push(connection);
         let over = connections.len().saturating_sub(self.limits.idle_per_origin);
         connections.drain(..over);
-        idle.drop_oldest_beyond(MOST_IDLE);
-        if !std::mem::replace(&mut idle.is_swept, true) {
-            runtime.spawn(sweep(Arc::downgrade(&self)));
+        held.drop_oldest_beyond(MOST_IDLE);
+        self.have_swept(held);
+    }
+
+    /// Offers a connection to all requests that go this way. Older ones carry no more than they do already.
+    pub(super) fn share(self: &Arc<Self>, way: Way, connection: Arc<Multiplexed>) {
+        let mut held = self.lock();
+        let connections = held.shared.entry(way).or_default();
+        connections.retain(|connection| connection.is_open() && connection.idle_since().is_none());
+        connections.push(connection);
+        let over = connections.len().saturating_sub(MOST_SHARED);
+        connections.drain(..over);
+        self.have_swept(held);
+    }
+
+    fn have_swept(self: &Arc<Self>, mut held: MutexGuard<'_, Held<B>>) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        if !std::mem::replace(&mut held.is_swept, true) {
+            runtime.spawn(sweep(Arc::downgrade(self)));
         }
     }
 
-    /// How many connections to `origin` are idle and not known to be closed.
+    /// How many connections that way are idle and not known to be closed.
     #[cfg(test)]
-    pub(super) fn ready_to(&self, origin: &Origin) -> usize {
-        let idle = self.lock();
-        let connections = idle.by_origin.get(origin).map_or(&[][..], Vec::as_slice);
+    pub(super) fn ready_to(&self, way: &Way) -> usize {
+        let held = self.lock();
+        let connections = held.idle.get(way).map_or(&[][..], Vec::as_slice);
         connections.iter().filter(|connection| !connection.sender.is_closed()).count()
     }
 
+    /// Drops all; those of HTTP/2 go on for the requests that they carry.
     pub(super) fn clear(&self) {
-        self.lock().by_origin.clear();
+        let mut held = self.lock();
+        held.idle.clear();
+        held.shared.clear();
     }
 
     /// Drops what no request would take any more; says whether anything is left.
     fn sweep_once(&self) -> bool {
         let (now, most) = (self.clock.now(), self.oldest_of_all());
-        let mut idle = self.lock();
-        idle.by_origin.retain(|_, connections| {
+        let mut held = self.lock();
+        held.idle.retain(|_, connections| {
             connections.retain(|connection| {
                 !connection.sender.is_closed() && now.since(connection.idle_since) <= most
             });
             !connections.is_empty()
         });
-        idle.is_swept = !idle.by_origin.is_empty();
-        idle.is_swept
+        held.shared.retain(|_, connections| {
+            connections.retain(|connection| {
+                connection.is_open() && connection.idle_since().is_none_or(|since| now.since(since) <= most)
+            });
+            !connections.is_empty()
+        });
+        held.is_swept = !held.idle.is_empty() || !held.shared.is_empty();
+        held.is_swept
     }
 
     fn oldest_of_all(&self) -> Duration {
@@ -106,26 +187,26 @@ impl<B: Payload> Pool<B> {
     }
 
     /// A panic elsewhere leaves connections behind, never half of one.
-    fn lock(&self) -> MutexGuard<'_, Idle<B>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Held<B>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<B> Idle<B> {
+impl<B> Held<B> {
     fn drop_oldest_beyond(&mut self, most: usize) {
-        let mut count: usize = self.by_origin.values().map(Vec::len).sum();
+        let mut count: usize = self.idle.values().map(Vec::len).sum();
         while count > most {
             let oldest = |connections: &Vec<Connection<B>>| {
                 connections
                     .first()
                     .map_or(Moment::after_start(Duration::MAX), |connection| connection.idle_since)
             };
-            let Some(connections) = self.by_origin.values_mut().min_by_key(|connections| oldest(connections))
+            let Some(connections) = self.idle.values_mut().min_by_key(|connections| oldest(connections))
             else {
                 return;
             };
             connections.remove(0);
-            self.by_origin.retain(|_, connections| !connections.is_empty());
+            self.idle.retain(|_, connections| !connections.is_empty());
             count -= 1;
         }
     }

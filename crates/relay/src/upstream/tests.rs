@@ -37,7 +37,7 @@ fn no_trust() -> Arc<rustls::ClientConfig> {
 }
 
 fn upstreams() -> Upstreams<TestBody> {
-    Upstreams::new(no_trust(), Arc::new(SystemClock), limits())
+    Upstreams::new(&no_trust(), Arc::new(SystemClock), limits())
 }
 
 fn full(text: &'static str) -> TestBody {
@@ -52,7 +52,7 @@ fn ask(origin: &Origin, method: &str, body: TestBody) -> Ask<TestBody> {
         .header("authorization", "Bearer secret-secret")
         .body(body)
         .unwrap();
-    Ask { origin: origin.clone(), request, fresh: false, may_reuse_stale: false }
+    Ask { way: Way::straight(origin.clone()), request, fresh: false, may_reuse_stale: false }
 }
 
 fn post(origin: &Origin) -> Ask<TestBody> {

@@ -67,7 +67,9 @@ async fn two_hundred_calls_at_once_are_all_served_though_half_the_sends_are_refu
 #[tokio::test]
 async fn connections_that_say_nothing_end_and_hinder_nobody() {
     let up = Upstream::start(Reply::status(200).json("{}")).await.unwrap();
-    let bench = Bench::with_head_within(towards(&up.url()), ms(300)).await;
+    let mut config = towards(&up.url());
+    config.limits.head_time = ms(300);
+    let bench = Bench::with(config).await;
     let began = Instant::now();
     let mut silent = Vec::new();
     for number in 0..300 {
@@ -92,7 +94,9 @@ async fn connections_that_say_nothing_end_and_hinder_nobody() {
 #[tokio::test]
 async fn a_long_answer_is_not_cut_by_the_limit_for_heads() {
     let up = Upstream::start(Reply::status(200).json("{}").after(ms(400))).await.unwrap();
-    let bench = Bench::with_head_within(towards(&up.url()), ms(150)).await;
+    let mut config = towards(&up.url());
+    config.limits.head_time = ms(150);
+    let bench = Bench::with(config).await;
     let answer = bench.ask(&plain(TURN)).await;
     assert_eq!((answer.status, answer.ending), (200, Ending::Complete));
 }

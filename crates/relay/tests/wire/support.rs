@@ -8,10 +8,11 @@ use relay_core::config::{Config, ProfileChoice, Upstream as Entry, UpstreamChoic
 use relay_core::event::{CallId, Event};
 use relay_core::{Curve, Moment, Profile};
 use relay_sim::{Answer, Client, Request, Upstream};
-use steady_relay::app::{HEAD_WITHIN, Parts, Relay};
+use steady_relay::app::{Parts, Relay};
 use steady_relay::clock::SystemClock;
 use steady_relay::observe::status::{Status, Totals};
 use steady_relay::observe::{Notice, Observer};
+use steady_relay::proxy::SystemProxies;
 use steady_relay::target::Upstreams;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -122,11 +123,6 @@ impl Bench {
 
     /// A relay with these settings.
     pub(crate) async fn with(config: Config) -> Self {
-        Self::with_head_within(config, HEAD_WITHIN).await
-    }
-
-    /// A relay that gives a client this long for the head of a request.
-    pub(crate) async fn with_head_within(config: Config, head_within: Duration) -> Self {
         // Reading the system's roots takes longer than most tests.
         static SYSTEM: OnceLock<Arc<rustls::ClientConfig>> = OnceLock::new();
         let read = || steady_relay::tls::client_config(&config.ca_files).unwrap().0;
@@ -141,7 +137,7 @@ impl Bench {
             clock: Arc::new(SystemClock),
             observers: vec![Arc::clone(&seen) as Arc<dyn Observer>],
             sockets: vec![socket],
-            head_within,
+            system_proxies: SystemProxies::none(),
         });
         Self { status: relay.status(), relay, addr, seen }
     }

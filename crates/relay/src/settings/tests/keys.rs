@@ -1,7 +1,7 @@
 //! Every key of the file: what it takes, and what it refuses.
 
 use super::*;
-use relay_core::config::{LogLevel, Waiting};
+use relay_core::config::{Http2, LogLevel, ProxyChoice, Waiting};
 use relay_core::{ClientLimit, Profile, ProfileOverrides};
 
 #[test]
@@ -35,6 +35,8 @@ fn every_key_of_the_relay_is_read() {
         token = "0123456789abcdef"
         upstream = "http://localhost:9000/v1/"
         profile = "batch"
+        http2 = "always"
+        proxy = "socks5h://me:pw@proxy.example"
         ca_file = "certs/ca.pem"
         allowed_origins = ["http://LOCALHOST:3000/", "vscode-webview://abc"]
         "#,
@@ -45,6 +47,8 @@ fn every_key_of_the_relay_is_read() {
     let url = "http://localhost:9000/v1".parse().unwrap();
     assert_eq!(config.upstream, Some(UpstreamChoice::Url(Upstream::at(url))));
     assert_eq!(config.profile, ProfileChoice::Named("batch".into()));
+    assert_eq!(config.http2, Http2::Always);
+    assert_eq!(config.proxy, "socks5h://me:pw@proxy.example".parse().unwrap());
     assert_eq!(config.ca_files, [PathBuf::from("certs/ca.pem")]);
     assert_eq!(config.allowed_origins, ["http://localhost:3000", "vscode-webview://abc"]);
 }
@@ -85,6 +89,13 @@ fn every_limit_is_read() {
         [bodies]
         each = 1000
         total = "128MB"
+        [limits]
+        connections = 7
+        streams = 8
+        head = "9KiB"
+        headers = 17
+        head_time = "11s"
+        stall = "12s"
         [log]
         level = "debug"
         "#,
@@ -97,6 +108,9 @@ fn every_limit_is_read() {
     assert_eq!(config.waiting, waiting);
     assert_eq!((config.hold.bytes, config.hold.time), (65_536, ms(6000)));
     assert_eq!((config.bodies.each, config.bodies.total), (1000, 128_000_000));
+    let limits = config.limits;
+    assert_eq!((limits.connections, limits.streams, limits.head, limits.headers), (7, 8, 9 << 10, 17));
+    assert_eq!((limits.head_time, limits.stall), (ms(11_000), ms(12_000)));
     assert_eq!(config.log.level, LogLevel::Debug);
 }
 
@@ -129,6 +143,8 @@ fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
         headers = { "x-team" = "blue", "X-Many" = ["1", "2"] }
         allow_plaintext = true
         strip_v1 = true
+        http2 = "off"
+        proxy = "none"
         [upstream.openai]
         headers = { "openai-organization" = "org" }
         [upstream.chatgpt]
@@ -140,6 +156,7 @@ fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
         mine.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     assert_eq!(headers, [("x-many", &b"1"[..]), ("x-many", b"2"), ("x-team", b"blue")]);
     assert_eq!((mine.allow_plaintext, mine.strip_v1), (true, Some(true)));
+    assert_eq!((mine.http2, &mine.proxy), (Some(Http2::Off), &Some(ProxyChoice::Direct)));
     assert!(!format!("{mine:?}").contains("blue"));
     let openai = config.upstreams.get("openai").unwrap();
     assert_eq!((openai.url.to_string().as_str(), openai.headers.len()), ("https://api.openai.com/v1", 1));
@@ -261,6 +278,12 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("bodies", "each = -1", "is below zero", "\"64KiB\""),
     ("bodies", "total = \"8mib\"", "unknown unit `mib`", "did you mean \"8MiB\"?"),
     ("bodies", "total = \"1MiB\"", "`bodies.each` (128MiB) is more than `bodies.total` (1MiB)", "raise"),
+    ("relay", "http2 = \"2\"", "is none of the choices", "auto, off, always"),
+    ("relay", "proxy = \"proxy:3128\"", "is no proxy", "http://proxy.example:3128"),
+    ("upstream.openai", "proxy = \"ftp://s3cret@p\"", "has a scheme that no proxy has", "socks5h"),
+    ("limits", "connections = 0", "is out of range", "from 1 to 1000000"),
+    ("limits", "head = \"1KiB\"", "is too small", "allowed is 8KiB to 16MiB"),
+    ("limits", "stall = 3", "has no unit", "\"3s\" is seconds"),
     ("log", "level = \"loud\"", "is none of the choices", "error, warn, info, debug, trace"),
     ("client.codex", "profile = \"none\"", "names no profile", "profiles: auto, batch"),
     ("client.codex", "limit = \"10ms\"", "is too short", "allowed is 1s to 7d"),
@@ -301,7 +324,12 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("[route]", "path = \"v1\"", "is no path", "begins with /"),
     ("[route]", "client = \"curl\"", "is none of the choices", "codex, claude_code, stainless, other"),
     ("[route]", "model = \"a*b\"", "is no model", "at its end"),
-    ("[route]", "upstream = \"http://a\"", "names no upstream", "upstreams: anthropic, chatgpt, openai"),
+    (
+        "[route]",
+        "upstream = \"http://a\"",
+        "names no upstream",
+        "upstreams: anthropic, chatgpt, gemini, openai",
+    ),
     ("[route]", "profile = \"stict\"", "names no profile", "did you mean `strict`?"),
     ("[route]", "base = \"10s\"", "with profile `strict`, the route's cap 5s is below base 10s", "name one"),
     ("route", "path = \"/v1\"", "`route` is no list of tables", "[[route]]"),

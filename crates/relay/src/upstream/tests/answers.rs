@@ -209,8 +209,9 @@ async fn the_letter_case_of_header_names_survives_the_whole_way() {
                 *request.headers_mut() = forwardable(came.headers());
                 request.headers_mut().insert("host", origin.to_string().parse().unwrap());
                 keep_case(came.extensions(), request.extensions_mut());
-                let sent =
-                    upstreams.send(Ask { origin, request, fresh: false, may_reuse_stale: false }).await;
+                let sent = upstreams
+                    .send(Ask { way: Way::straight(origin), request, fresh: false, may_reuse_stale: false })
+                    .await;
                 sent.map_err(|failed| failed.detail).map(|answer| {
                     let (parts, body) = answer.into_parts();
                     let mut back = Response::new(body);

@@ -21,7 +21,7 @@ async fn a_port_where_nobody_listens_refuses() {
 async fn a_name_that_does_not_exist_cannot_be_looked_up() {
     let origin = Origin { https: false, host: "name.invalid".to_owned(), port: 80 };
     let patient = PoolLimits { connect: SOON, ..limits() };
-    let upstreams = Upstreams::new(no_trust(), Arc::new(SystemClock), patient);
+    let upstreams = Upstreams::new(&no_trust(), Arc::new(SystemClock), patient);
     assert_nothing_sent(&failure(upstreams.send(post(&origin)).await), Cause::Dns);
 }
 

@@ -52,7 +52,7 @@ async fn a_connection_idle_for_too_long_carries_no_post() {
     let (listener, origin) = listen().await;
     let mut seen = serve_ok(listener);
     let clock = Arc::new(HandClock::default());
-    let upstreams = Upstreams::new(no_trust(), Arc::<HandClock>::clone(&clock), limits());
+    let upstreams = Upstreams::new(&no_trust(), Arc::<HandClock>::clone(&clock), limits());
     let get = || Ask { may_reuse_stale: true, ..ask(&origin, "GET", full("")) };
     assert_eq!(connection_of(&upstreams, post(&origin), &mut seen).await, 1);
     clock.forward(Duration::from_secs(45));
@@ -84,7 +84,7 @@ async fn what_the_upstream_closed_is_not_used() {
         text_of(response).await.unwrap();
         closed.recv().await.unwrap();
         // The close is in our socket by now; the connection's task gets its turn to see it.
-        while upstreams.pool.ready_to(&origin) > 0 {
+        while upstreams.pool.ready_to(&Way::straight(origin.clone())) > 0 {
             tokio::task::yield_now().await;
         }
     }
@@ -119,7 +119,7 @@ async fn idle_connections_can_be_dropped_and_are_bounded() {
     let (listener, origin) = listen().await;
     let mut seen = serve_ok(listener);
     let few = PoolLimits { idle_per_origin: 2, ..limits() };
-    let upstreams = Upstreams::new(no_trust(), Arc::new(SystemClock), few);
+    let upstreams = Upstreams::new(&no_trust(), Arc::new(SystemClock), few);
     let mut answers = Vec::new();
     for _ in 0..4 {
         answers.push(soon(upstreams.send(post(&origin))).await.unwrap());
@@ -128,8 +128,8 @@ async fn idle_connections_can_be_dropped_and_are_bounded() {
     for answer in answers {
         text_of(answer).await.unwrap();
     }
-    assert!(upstreams.pool.ready_to(&origin) <= 2);
+    assert!(upstreams.pool.ready_to(&Way::straight(origin.clone())) <= 2);
     upstreams.drop_idle();
-    assert_eq!(upstreams.pool.ready_to(&origin), 0);
+    assert_eq!(upstreams.pool.ready_to(&Way::straight(origin.clone())), 0);
     assert_eq!(connection_of(&upstreams, post(&origin), &mut seen).await, 5);
 }

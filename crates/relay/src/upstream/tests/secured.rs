@@ -37,7 +37,7 @@ fn trusting(pem: &str) -> Upstreams<TestBody> {
     std::fs::write(&path, pem).unwrap();
     let (config, _notices) = crate::tls::client_config(std::slice::from_ref(&path)).unwrap();
     std::fs::remove_file(&path).unwrap();
-    Upstreams::new(config, Arc::new(SystemClock), PoolLimits::default())
+    Upstreams::new(&config, Arc::new(SystemClock), PoolLimits::default())
 }
 
 async fn secured() -> (TcpListener, Origin) {

@@ -1,0 +1,252 @@
+//! Which proxy stands on the way to an upstream, if any: what the settings say, else the environment, else the
+//! system. Not the way through it (that is `upstream`).
+//!
+//! There is none on the way to this machine itself, whatever anybody says: a proxy elsewhere cannot reach it, and
+//! one that can would only see what it must not. Nor is the relay ever its own proxy, which would send every
+//! request round for ever.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use http::{HeaderValue, Uri};
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use relay_core::config::ProxyChoice;
+
+use crate::target::Upstream;
+
+/// How a proxy is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Speech {
+    /// HTTP in the clear.
+    Http,
+    /// HTTP over TLS.
+    Https,
+    /// SOCKS 4; names are looked up here.
+    Socks4,
+    /// SOCKS 4a; names are looked up there.
+    Socks4a,
+    /// SOCKS 5; names are looked up here.
+    Socks5,
+    /// SOCKS 5; names are looked up there.
+    Socks5h,
+}
+
+impl Speech {
+    const NAMES: [(&'static str, Self, u16); 6] = [
+        ("http", Self::Http, 80),
+        ("https", Self::Https, 443),
+        ("socks4", Self::Socks4, 1080),
+        ("socks4a", Self::Socks4a, 1080),
+        ("socks5", Self::Socks5, 1080),
+        ("socks5h", Self::Socks5h, 1080),
+    ];
+
+    fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, speech, _)| *speech == self).map_or("", |(name, _, _)| name)
+    }
+}
+
+/// A proxy. Its credentials go to it and nowhere else, a message least of all.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Proxy {
+    /// How it is spoken to.
+    pub speech: Speech,
+    /// A name or an address; an IPv6 address without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// What an HTTP proxy asks for.
+    pub basic: Option<HeaderValue>,
+    /// What a SOCKS proxy asks for: name and password.
+    pub login: Option<(String, String)>,
+}
+
+impl Proxy {
+    fn of(found: &Intercept) -> Option<Self> {
+        let uri = found.uri();
+        let scheme = uri.scheme_str()?;
+        let (_, speech, usual_port) = Speech::NAMES.into_iter().find(|(name, ..)| *name == scheme)?;
+        let host = uri.host()?;
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        Some(Self {
+            speech,
+            host: bare.to_owned(),
+            port: uri.port_u16().unwrap_or(usual_port),
+            basic: found.basic_auth().cloned(),
+            login: found.raw_auth().map(|(name, password)| (name.to_owned(), password.to_owned())),
+        })
+    }
+
+    /// Whether requests to plain http upstreams are handed to it, rather than sent through a tunnel: proxies let
+    /// tunnels be dug to the port of https alone, as a rule.
+    #[must_use]
+    pub fn takes_plain_requests(&self) -> bool {
+        matches!(self.speech, Speech::Http | Speech::Https)
+    }
+
+    /// Whether it is the relay itself, as far as can be told without looking names up.
+    fn is_at(&self, listening: &[SocketAddr]) -> bool {
+        let ip: Option<IpAddr> = self.host.parse().ok();
+        let loopback = ip.map_or_else(|| self.host.eq_ignore_ascii_case("localhost"), |ip| ip.is_loopback());
+        listening.iter().any(|at| {
+            at.port() == self.port
+                && (ip.is_some_and(|ip| ip == at.ip() || ip.is_unspecified())
+                    || loopback && (at.ip().is_loopback() || at.ip().is_unspecified()))
+        })
+    }
+}
+
+impl fmt::Display for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "{}://[{}]:{}", self.speech.name(), self.host, self.port)
+        } else {
+            write!(f, "{}://{}:{}", self.speech.name(), self.host, self.port)
+        }
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Proxy({self})")
+    }
+}
+
+/// What the environment or the system says about proxies.
+pub struct SystemProxies(Matcher);
+
+impl SystemProxies {
+    /// What `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` say now, in either case, or else the settings of
+    /// macOS and Windows.
+    #[must_use]
+    pub fn found() -> Self {
+        Self(Matcher::from_system())
+    }
+
+    /// Nothing.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(Matcher::builder().build())
+    }
+}
+
+impl fmt::Debug for SystemProxies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SystemProxies")
+    }
+}
+
+/// All proxies there may be.
+pub(crate) struct Proxies {
+    system: Matcher,
+    default: ProxyChoice,
+    listening: Vec<SocketAddr>,
+}
+
+impl Proxies {
+    /// `default` holds for upstreams whose entry does not say.
+    pub(crate) fn new(system: SystemProxies, default: ProxyChoice, listening: Vec<SocketAddr>) -> Self {
+        Self { system: system.0, default, listening }
+    }
+
+    /// What the user should know: a proxy that is the relay itself is passed over.
+    pub(crate) fn advice(&self) -> Option<String> {
+        let anywhere = ["https://upstream.invalid", "http://upstream.invalid"].map(Uri::from_static);
+        let mut found = anywhere.iter().filter_map(|there| self.chosen(&self.default, there));
+        let itself = found.find(|proxy| proxy.is_at(&self.listening))?;
+        Some(format!(
+            "the proxy {itself} that is set (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, or the key `proxy`) is this relay \
+             itself, which is no proxy: the relay connects without it"
+        ))
+    }
+
+    /// The proxy on the way to `upstream`.
+    pub(crate) fn towards(&self, upstream: &Upstream) -> Option<Arc<Proxy>> {
+        if upstream.url.is_loopback() {
+            return None;
+        }
+        let there: Uri = upstream.shown().parse().ok()?;
+        let found = self.chosen(upstream.proxy.as_ref().unwrap_or(&self.default), &there);
+        found.filter(|proxy| !proxy.is_at(&self.listening)).map(Arc::new)
+    }
+
+    fn chosen(&self, choice: &ProxyChoice, there: &Uri) -> Option<Proxy> {
+        let found = match choice {
+            ProxyChoice::Direct => None,
+            ProxyChoice::System => self.system.intercept(there),
+            ProxyChoice::At(url) => Matcher::builder().all(url.expose()).build().intercept(there),
+        };
+        found.as_ref().and_then(Proxy::of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn upstream(url: &str, proxy: Option<&str>) -> Upstream {
+        let choice = proxy.map(|choice| choice.parse().unwrap());
+        Upstream { proxy: choice, ..Upstream::parse("x", url).unwrap() }
+    }
+
+    fn proxies(default: &str) -> Proxies {
+        let system = Matcher::builder()
+            .http("http://plain.example:8080")
+            .https("http://Aladdin:open%20sesame@secure.example")
+            .no("direct.example, 10.0.0.0/8")
+            .build();
+        Proxies::new(SystemProxies(system), default.parse().unwrap(), vec!["127.0.0.1:8787".parse().unwrap()])
+    }
+
+    #[test]
+    fn the_entry_is_asked_before_the_default_and_the_default_before_the_system() {
+        let rows = [
+            ("system", "https://api.example/v1", None, Some("http://secure.example:80")),
+            ("system", "http://api.example/v1", None, Some("http://plain.example:8080")),
+            ("system", "https://direct.example", None, None),
+            ("system", "https://eu.direct.example", None, None),
+            ("system", "https://10.1.2.3", None, None),
+            ("system", "https://api.example", Some("none"), None),
+            ("none", "https://api.example", None, None),
+            ("none", "https://api.example", Some("system"), Some("http://secure.example:80")),
+            ("none", "https://api.example", Some("socks5h://s.example"), Some("socks5h://s.example:1080")),
+            ("socks4://[fd00::1]:99", "https://api.example", None, Some("socks4://[fd00::1]:99")),
+            ("https://p.example", "https://direct.example", None, Some("https://p.example:443")),
+        ];
+        for (default, url, own, expected) in rows {
+            let found = proxies(default).towards(&upstream(url, own)).map(|proxy| proxy.to_string());
+            assert_eq!(found.as_deref(), expected, "{default} {url} {own:?}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_never_behind_a_proxy_and_the_relay_is_none() {
+        for url in ["http://127.0.0.1:1234", "https://localhost:1", "http://[::1]:5", "http://a.localhost"] {
+            assert_eq!(
+                proxies("http://p.example").towards(&upstream(url, Some("http://q.example"))),
+                None,
+                "{url}"
+            );
+        }
+        for own in ["http://127.0.0.1:8787", "http://localhost:8787", "socks5://0.0.0.0:8787"] {
+            assert_eq!(proxies(own).towards(&upstream("https://api.example", None)), None, "{own}");
+        }
+        assert!(proxies("http://127.0.0.1:8788").towards(&upstream("https://api.example", None)).is_some());
+    }
+
+    #[test]
+    fn credentials_are_kept_and_not_shown() {
+        let proxy = proxies("system").towards(&upstream("https://api.example", None)).unwrap();
+        assert_eq!(proxy.basic.as_ref().unwrap(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+        let socks =
+            proxies("socks5://me:hunter2@s.example").towards(&upstream("https://api.example", None)).unwrap();
+        assert_eq!(socks.login, Some(("me".to_owned(), "hunter2".to_owned())));
+        for shown in [format!("{proxy} {proxy:?}"), format!("{socks} {socks:?}")] {
+            assert!(
+                !shown.contains("sesame") && !shown.contains("hunter2") && !shown.contains("Basic"),
+                "{shown}"
+            );
+        }
+    }
+}
