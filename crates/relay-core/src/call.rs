@@ -101,7 +101,8 @@ impl Ending {
         match self {
             Self::Committed => Outcome::Served,
             Self::Passed(_) => Outcome::Passed,
-            Self::Returned(_) | Self::Refused(..) => Outcome::Refused,
+            Self::Returned(_) => Outcome::Returned,
+            Self::Refused(..) => Outcome::Refused,
             Self::GaveUp(..) => Outcome::GaveUp,
             Self::ClientLeft => Outcome::ClientLeft,
         }

@@ -26,7 +26,9 @@ pub enum Outcome {
     Served,
     /// A definite error of the upstream went back as it was.
     Passed,
-    /// A failure that we do not send again went back, or we refused the call ourselves.
+    /// A failure went back as it was, so that the client's own policy decides.
+    Returned,
+    /// We refused the call ourselves, or to send again what may have run.
     Refused,
     /// Sends or patience ran out.
     GaveUp,
@@ -45,6 +47,7 @@ impl Outcome {
         match self {
             Self::Served => "served",
             Self::Passed => "passed",
+            Self::Returned => "returned",
             Self::Refused => "refused",
             Self::GaveUp => "gave_up",
             Self::Broken => "broken",

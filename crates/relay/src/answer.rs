@@ -211,7 +211,7 @@ fn hear(copy: &mut Copy, preamble: &mut Preamble, data: &Bytes, now: Moment) -> 
             if decoded.is_err() {
                 *copy = Copy::Opaque;
                 return match verdict {
-                    // Whether it passes already or not: from here on nobody can tell its end.
+                    // What cannot be read cannot be found wanting either: its own end is its end.
                     Verdict::Hold | Verdict::Pass => preamble.undecodable(),
                     Verdict::Fault(_) | Verdict::Cut { .. } => verdict,
                 };

@@ -399,7 +399,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_credential_is_told() {
-        use Issuer::{Anthropic, ChatGptSignIn, OpenAiKey};
+        use Issuer::{Anthropic, ChatGptSignIn, Gemini, OpenAiKey};
         let sign_in = signed_in("plus", 1);
         let elsewhere = format!("Bearer {}", jwt(r#"{"iss":"https://login.example"}"#));
         let odd_claims = format!(
@@ -407,7 +407,7 @@ mod tests {
             jwt(r#"{"iss":"https://auth.openai.com","https://api.openai.com/auth":{"chatgpt_plan_type":7}}"#)
         );
         let lookalike = format!("Bearer {}", jwt(r#"{"iss":"https://auth.openai.com.evil.example"}"#));
-        let rows: [(&'static str, &str, Option<Issuer>); 23] = [
+        let rows: [(&'static str, &str, Option<Issuer>); 24] = [
             ("authorization", &sign_in, Some(ChatGptSignIn)),
             ("authorization", "Bearer sk-proj-abc", Some(OpenAiKey)),
             ("authorization", "bearer  sk-proj-abc", Some(OpenAiKey)),
@@ -428,8 +428,9 @@ mod tests {
             ("authorization", "Bearer xT3BlbkFJ", None),
             ("authorization", "Bearer a.b.c", None),
             ("authorization", "Bearer a.!!!.c", None),
-            ("api-key", "0123456789abcdef", None),
-            ("x-goog-api-key", "AIzaSyAbc", None),
+            ("x-goog-api-key", "AIzaSyAbc", Some(Gemini)),
+            ("authorization", "Bearer AIzaSyAbc", Some(Gemini)),
+            ("x-goog-api-key", "my-gateways-key", None),
             ("authorization", "Bearer a.b.c.d", None),
         ];
         for (name, value, issuer) in rows {
@@ -439,6 +440,41 @@ mod tests {
             );
             assert_eq!(judge(&headers(&[(name, value)])), expected, "{name}: {value}");
         }
+    }
+
+    #[test]
+    fn what_is_meant_for_a_service_we_cannot_find_is_told() {
+        let rows: [(&[(&'static str, &str)], Option<Elsewhere>); 9] = [
+            (&[("api-key", "0123456789abcdef")], Some(Elsewhere::Azure)),
+            (&[("authorization", "Bearer ya29.a0Af")], Some(Elsewhere::Vertex)),
+            (&[("authorization", "AWS4-HMAC-SHA256 Credential=AKIA/x")], Some(Elsewhere::Bedrock)),
+            (&[("x-amz-date", "20260101T000000Z")], Some(Elsewhere::Bedrock)),
+            (&[("authorization", "Bearer x"), ("x-amz-security-token", "t")], Some(Elsewhere::Bedrock)),
+            (&[("authorization", "Bearer mine")], None),
+            (&[("x-api-key", "mine")], None),
+            (&[("x-goog-api-key", "mine")], None),
+            (&[("x-api-key", "sk-ant-a"), ("api-key", "mine")], Some(Elsewhere::Azure)),
+        ];
+        for (pairs, expected) in rows {
+            let Verdict::Unknown { elsewhere, .. } = judge(&headers(pairs)) else { panic!("{pairs:?}") };
+            assert_eq!(elsewhere, expected, "{pairs:?}");
+        }
+        let known = headers(&[("authorization", "Bearer sk-proj-a"), ("x-amz-date", "20260101T000000Z")]);
+        assert_eq!(judge(&known), Verdict::One(Issuer::OpenAiKey));
+    }
+
+    #[test]
+    fn a_gemini_key_in_the_query_counts_as_one_in_a_header() {
+        let path = "/v1beta/models/g:generateContent?alt=sse&key=AIzaSyAbc";
+        let verdict = |pairs: &[(&'static str, &str)], path| super::judge(&headers(pairs), path);
+        assert_eq!(verdict(&[], path), Verdict::One(Issuer::Gemini));
+        assert_eq!(verdict(&[("x-goog-api-key", "AIzaSyOther")], path), Verdict::One(Issuer::Gemini));
+        assert!(matches!(verdict(&[("x-api-key", "sk-ant-a")], path), Verdict::Disagree { .. }));
+        assert_eq!(verdict(&[], "/v1/x?key=mine&monkey=AIza"), Verdict::None);
+        assert_eq!(verdict(&[], "/v1/key=AIzaSy"), Verdict::None);
+        let none = HeaderMap::new();
+        assert_ne!(account_key(&none, path), account_key(&none, "/v1/x?key=AIzaSyOther"));
+        assert_eq!(account_key(&none, path), account_key(&none, "/elsewhere?key=AIzaSyAbc"));
     }
 
     #[test]

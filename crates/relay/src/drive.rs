@@ -148,7 +148,8 @@ impl Drive {
             (Some(span), _) => Some(sent + span),
             (None, client) if client.kind == Kind::Codex => None,
             (None, client) => Some(match client.limit {
-                Some(limit) => self.opened + limit,
+                // Before it hangs up: a client that is told does not send again what probably still runs.
+                Some(limit) => self.opened + Client::less_margin(limit),
                 None => sent + timeouts.first_byte_unknown,
             }),
         }

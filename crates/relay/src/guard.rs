@@ -8,7 +8,7 @@
 //! | path | `Host` | `Origin` | `Sec-Fetch-Site` |
 //! |---|---|---|---|
 //! | control (`/healthz`, `/__steady/…`) | must be ours | absent or ours | not looked at: a link may lead here |
-//! | forwarding | not looked at: a proxy or container may rename us | absent, ours or allowed | absent, `same-origin` or `none` |
+//! | forwarding | ours or allowed where only `Sec-Fetch-Site: same-origin` speaks for the page, else not looked at: a proxy or container may rename us | absent, ours or allowed | absent, `same-origin` or `none` |
 //!
 //! `same-site` is refused as `cross-site` is: a site has no port, so a page of any other program on this
 //! machine is "same-site" with us. A page whose `Origin` the user allowed passes with either.
@@ -82,12 +82,7 @@ impl Guard {
     /// # Errors
     /// [`Refusal`] with the reason.
     pub fn control(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        let mut hosts = headers.get_all(HOST).iter();
-        let host = hosts.next().map_or(&b""[..], |host| host.as_bytes());
-        let ours = hosts.next().is_none() && std::str::from_utf8(host).is_ok_and(|host| self.is_us(host, 80));
-        if !ours {
-            return Err(Refusal::ForeignHost(quoted(host)));
-        }
+        one_host(headers, |host| self.is_us(host, 80))?;
         match headers.get_all(ORIGIN).iter().find(|origin| !self.is_our_origin(origin.as_bytes())) {
             Some(foreign) => Err(Refusal::ForeignOrigin(quoted(foreign.as_bytes()))),
             None => Ok(()),
@@ -109,8 +104,16 @@ impl Guard {
         }
         let foreign = |site: &&http::HeaderValue| !matches!(site.as_bytes(), b"same-origin" | b"none");
         match headers.get_all(FETCH_SITE).iter().find(foreign) {
-            Some(site) if !allowed => Err(Refusal::ForeignSite(quoted(site.as_bytes()))),
-            Some(_) | None => Ok(()),
+            Some(site) if !allowed => return Err(Refusal::ForeignSite(quoted(site.as_bytes()))),
+            Some(_) | None => {}
+        }
+        // A browser leaves the origin out where it believes to read from its own: under the name that it used.
+        let is_own_read = !headers.contains_key(ORIGIN)
+            && headers.get_all(FETCH_SITE).iter().any(|site| site.as_bytes() == b"same-origin");
+        if is_own_read {
+            one_host(headers, |host| self.is_us(host, 80) || self.names_allowed(host))
+        } else {
+            Ok(())
         }
     }
 
@@ -150,6 +153,12 @@ impl Guard {
         self.allowed_origins.iter().any(|allowed| allowed.as_bytes().eq_ignore_ascii_case(origin))
     }
 
+    /// Whether a page at `authority` is allowed, whichever way it was loaded.
+    fn names_allowed(&self, authority: &str) -> bool {
+        let mut hosts = self.allowed_origins.iter().filter_map(|origin| Some(origin.split_once("://")?.1));
+        hosts.any(|host| host.eq_ignore_ascii_case(authority))
+    }
+
     /// Whether `authority` (`host` or `host:port`) is a way to say "this relay".
     fn is_us(&self, authority: &str, usual_port: u16) -> bool {
         let Some((host, port)) = host_and_port(authority, usual_port) else { return false };
@@ -163,6 +172,17 @@ impl Guard {
         let Ok(ip) = bare.parse::<IpAddr>().map(|ip| ip.to_canonical()) else { return false };
         // Rebinding needs a name. Where we listen on every address, any address that reached us is ours.
         ip.is_loopback() || self.listening.iter().any(|at| at.ip() == ip || at.ip().is_unspecified())
+    }
+}
+
+/// Checks that there is one `Host`, and that it is one of those that are wanted.
+fn one_host(headers: &HeaderMap, is_wanted: impl Fn(&str) -> bool) -> Result<(), Refusal> {
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = hosts.next().map_or(&b""[..], |host| host.as_bytes());
+    if hosts.next().is_none() && std::str::from_utf8(host).is_ok_and(is_wanted) {
+        Ok(())
+    } else {
+        Err(Refusal::ForeignHost(quoted(host)))
     }
 }
 
@@ -271,7 +291,11 @@ mod tests {
 
     #[test]
     fn foreign_pages_do_not_get_forwarded() {
-        let rows: [(&[(&'static str, &str)], bool); 13] = [
+        let rows: [(&[(&'static str, &str)], bool); 17] = [
+            (&[("sec-fetch-site", "same-origin"), ("host", "localhost:8787")], true),
+            (&[("sec-fetch-site", "same-origin"), ("host", "app.example")], true),
+            (&[("sec-fetch-site", "same-origin"), ("host", "evil.example:8787")], false),
+            (&[("sec-fetch-site", "same-origin")], false),
             (&[], true),
             (&[("host", "relay.somewhere")], true),
             (&[("origin", "http://localhost:8787"), ("sec-fetch-site", "same-origin")], true),

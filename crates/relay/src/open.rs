@@ -127,7 +127,11 @@ impl OpenCall {
             }
             // Once output was seen, a re-send is a call of its own.
             Outcome::Broken | Outcome::Cut => {}
-            Outcome::Passed | Outcome::Refused | Outcome::GaveUp | Outcome::ClientLeft => {
+            Outcome::Passed
+            | Outcome::Returned
+            | Outcome::Refused
+            | Outcome::GaveUp
+            | Outcome::ClientLeft => {
                 if let Some(identity) = self.identity() {
                     let spent = self.call.bequest(outcome == Outcome::ClientLeft);
                     self.shared.ledger().remember(&identity, spent, now);

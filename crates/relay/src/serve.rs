@@ -148,8 +148,11 @@ fn path_of(full: &str) -> &str {
 
 async fn refuse(request: Request<Incoming>, refused: Refused) -> Response<ReplyBody> {
     let (parts, body) = request.into_parts();
-    // A client that is still uploading would see a broken pipe instead of the answer.
-    drain(body, DRAIN.0, DRAIN.1).await;
+    // A client that is still uploading would see a broken pipe instead of the answer. One that waits to be asked
+    // for its body is not asked.
+    if !parts.headers.contains_key(http::header::EXPECT) {
+        drain(body, DRAIN.0, DRAIN.1).await;
+    }
     in_refusing_words(&parts, refused)
 }
 

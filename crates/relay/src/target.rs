@@ -479,6 +479,12 @@ mod tests {
         let rows = [
             (Issuer::OpenAiKey, "/v1/responses", "https://api.openai.com", "/v1/responses"),
             (Issuer::OpenAiKey, "/responses", "https://api.openai.com", "/v1/responses"),
+            (
+                Issuer::Gemini,
+                "/v1beta/models/g:generateContent?key=AIza",
+                "https://generativelanguage.googleapis.com",
+                "/v1beta/models/g:generateContent?key=AIza",
+            ),
             (Issuer::ChatGptSignIn, "/v1/responses", "https://chatgpt.com", "/backend-api/codex/responses"),
             (
                 Issuer::Anthropic,
@@ -526,6 +532,44 @@ mod tests {
                 Upstreams::of(&Config::default()).target(ask(&method, path, &one)),
                 Err(Refusal::NoPath)
             );
+        }
+    }
+
+    #[test]
+    fn a_path_that_names_an_upstream_goes_there_and_a_wrong_name_is_told() {
+        let upstreams = Upstreams::of(&Config::default());
+        let unknown = Verdict::Unknown { header: http::header::AUTHORIZATION, beside: None, elsewhere: None };
+        for verdict in [Verdict::None, unknown, Verdict::One(Issuer::Anthropic)] {
+            let target = upstreams.addressed("openai", ask(&Method::POST, "/responses", &verdict)).unwrap();
+            assert_eq!(target.upstream.name, "openai");
+            assert_eq!(target.path_and_query, "/v1/responses");
+        }
+        let refusal =
+            upstreams.addressed("opnai\u{7}", ask(&Method::POST, "/x", &Verdict::None)).unwrap_err();
+        assert_eq!(refusal.status(), 404);
+        let words = refusal.to_string();
+        assert!(words.contains("`opnai`") && words.contains("anthropic, chatgpt, gemini, openai"), "{words}");
+        let mut plain = Upstreams::default();
+        plain.set(Upstream::parse("lan", "http://10.0.0.5").unwrap());
+        let known = Verdict::One(Issuer::Anthropic);
+        let refusal = plain.addressed("lan", ask(&Method::POST, "/x", &known)).unwrap_err();
+        assert!(matches!(refusal, Refusal::Plaintext { .. }));
+    }
+
+    #[test]
+    fn a_service_that_no_credential_finds_is_named_with_what_to_do() {
+        for (service, name, way) in [
+            (Elsewhere::Azure, "Azure OpenAI", "--upstream https://RESOURCE.openai.azure.com"),
+            (Elsewhere::Bedrock, "Amazon Bedrock", "let the client connect to Bedrock itself"),
+            (Elsewhere::Vertex, "Vertex AI", "--upstream https://REGION-aiplatform.googleapis.com"),
+        ] {
+            let header = http::header::AUTHORIZATION;
+            let verdict = Verdict::Unknown { header, beside: None, elsewhere: Some(service) };
+            let upstreams = Upstreams::of(&Config::default());
+            let refusal = upstreams.target(ask(&Method::POST, "/x", &verdict)).unwrap_err();
+            let words = refusal.to_string();
+            assert!(words.contains(name) && words.contains(way), "{words}");
+            assert!(words.lines().count() <= 3 && refusal.status() == 400, "{words}");
         }
     }
 

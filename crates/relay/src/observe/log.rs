@@ -105,7 +105,7 @@ fn line(call: CallId, labels: &Labels, event: &Event) -> Option<String> {
 fn closing_line(call: CallId, labels: &Labels, closing: &Closing) -> Option<String> {
     let quiet = match closing.outcome {
         Outcome::Served | Outcome::Passed | Outcome::ClientLeft => closing.sends < 2,
-        Outcome::Refused | Outcome::GaveUp | Outcome::Broken | Outcome::Cut => false,
+        Outcome::Returned | Outcome::Refused | Outcome::GaveUp | Outcome::Broken | Outcome::Cut => false,
     };
     if quiet {
         return None;

@@ -212,7 +212,11 @@ impl Observer for Status {
                 match closing.outcome {
                     Outcome::Served => totals.recovered += u64::from(met_fault && again),
                     Outcome::Refused | Outcome::GaveUp => totals.lost += 1,
-                    Outcome::Passed | Outcome::Broken | Outcome::Cut | Outcome::ClientLeft => {}
+                    Outcome::Passed
+                    | Outcome::Returned
+                    | Outcome::Broken
+                    | Outcome::Cut
+                    | Outcome::ClientLeft => {}
                 }
             }
             Event::HeadArrived { .. } | Event::FaultSeen { .. } => {}

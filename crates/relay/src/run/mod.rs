@@ -273,6 +273,8 @@ fn forwards_to(upstream: &Upstream, origin: &str) -> String {
 pub struct Summary {
     /// Calls that met a fault the relay waited for.
     pub calls: u64,
+    /// Those of them that met a want of capacity.
+    pub at_capacity: u64,
     /// Those of them that were served in the end.
     pub recovered: u64,
     /// How long they waited in all.
@@ -298,8 +300,8 @@ pub fn closing_line(saved: &Summary) -> Option<String> {
         (calls, recovered) if calls == recovered => "all recovered".to_owned(),
         (_, recovered) => format!("{recovered} recovered"),
     };
-    let mut line =
-        format!("steady-relay: {} met capacity errors, {recovered}", plural(saved.calls, "call", "calls"));
+    let met = if saved.at_capacity == saved.calls { "capacity errors" } else { "failures" };
+    let mut line = format!("steady-relay: {} met {met}, {recovered}", plural(saved.calls, "call", "calls"));
     if saved.lost > 0 {
         line += &format!(", {} lost", saved.lost);
     }
@@ -411,6 +413,7 @@ mod tests {
         assert_eq!(closing_line(&Summary { calls: 2, lost: 2, sends: 9, ..Summary::default() }), None);
         let base = Summary {
             calls: 3,
+            at_capacity: 3,
             recovered: 3,
             waited: Duration::from_millis(13_600),
             sends: 61,
@@ -419,7 +422,14 @@ mod tests {
         let rows = [
             (base, "steady-relay: 3 calls met capacity errors, all recovered, 14 s waited, 61 sends"),
             (
-                Summary { calls: 1, recovered: 1, sends: 2, waited: Duration::from_millis(1200), ..base },
+                Summary {
+                    calls: 1,
+                    at_capacity: 1,
+                    recovered: 1,
+                    sends: 2,
+                    waited: Duration::from_millis(1200),
+                    ..base
+                },
                 "steady-relay: 1 call met capacity errors, recovered, 1 s waited, 2 sends",
             ),
             (
@@ -427,8 +437,8 @@ mod tests {
                 "steady-relay: 3 calls met capacity errors, 2 recovered, 1 lost, 14 s waited, 61 sends",
             ),
             (
-                Summary { calls: 1, recovered: 0, lost: 1, maybe_billed_twice: 1, ..base },
-                "steady-relay: 1 call met capacity errors, 0 recovered, 1 lost, 14 s waited, 61 sends, \
+                Summary { calls: 1, at_capacity: 0, recovered: 0, lost: 1, maybe_billed_twice: 1, ..base },
+                "steady-relay: 1 call met failures, 0 recovered, 1 lost, 14 s waited, 61 sends, \
                  1 may have been billed twice",
             ),
         ];

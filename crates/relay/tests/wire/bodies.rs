@@ -34,7 +34,7 @@ async fn a_body_over_the_limit_is_streamed_and_sent_once() {
         assert_eq!((answer.status, answer.text()), (503, wire::overloaded_body()));
         let seen = up.requests();
         assert_eq!((seen.len(), seen[0].text()), (1, body.clone()));
-        assert_eq!(bench.story(1).await, "opened, send 1, 503, at_capacity refused, refused");
+        assert_eq!(bench.story(1).await, "opened, send 1, 503, at_capacity refused, returned");
         // The same relay sends a smaller one again.
         assert_eq!(bench.ask(&plain(TURN)).await.status, 200);
     }

@@ -63,7 +63,7 @@ async fn never_early() {
         assert_eq!((answer.status, answer.ending), (200, Ending::Complete), "{shown}");
         for gap in gaps(&up) {
             assert!(gap >= ms(least), "sent after {gap:?}: {shown}");
-            assert!(gap < ms(least) + ms(900), "sent only after {gap:?}: {shown}");
+            assert!(gap < ms(least) + ms(2000), "sent only after {gap:?}: {shown}");
         }
     }
 }
@@ -193,7 +193,7 @@ async fn a_limit_that_the_client_states_takes_the_place_of_patience() {
         let took = began.elapsed();
         assert_eq!((answer.status, answer.header("x-should-retry")), (503, Some("false")));
         // Half a second is the margin for the answer to arrive.
-        assert!(took < ms(900) && took > ms(250), "{header}: {took:?}");
+        assert!(took < ms(1000) && took > ms(250), "{header}: {took:?}");
     }
 }
 

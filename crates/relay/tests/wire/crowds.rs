@@ -1,13 +1,14 @@
 //! Many clients, and odd ones.
 
+use relay_core::event::{CallId, Event};
 use relay_sim::fixtures::codex as wire;
-use relay_sim::{Ending, Reply, Request, Script, Upstream};
+use relay_sim::{Client, Ending, Reply, Request, Script, Upstream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use crate::support::{Bench, SOON, TURN, bounded, ms, plain, towards};
+use crate::support::{Bench, SOON, TURN, bounded, codex, ms, plain, towards};
 
 #[tokio::test]
 async fn two_requests_sent_ahead_are_answered_in_order() {
@@ -121,10 +122,6 @@ async fn garbage_is_a_bad_request_and_the_relay_lives() {
         let answer = client.read().await;
         assert_eq!(answer.status, 400, "{} {answer:?}", String::from_utf8_lossy(bytes));
     }
-    // The preface of HTTP/2 is not spoken here yet; it ends, one way or the other.
-    let mut client = bench.client().await;
-    client.send_bytes(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
-    assert_ne!(client.read().await.ending, Ending::Timeout);
     assert_eq!(up.connections(), 0);
     assert_eq!(bench.ask(&plain(TURN)).await.status, 200);
 }
@@ -189,4 +186,69 @@ async fn who_closes_its_side_at_once_still_hears_what_is_at_hand() {
     let mut said = String::new();
     timeout(SOON, stream.read_to_string(&mut said)).await.unwrap().unwrap();
     assert!(said.starts_with("HTTP/1.1 200 OK") && said.ends_with("ok\n"), "{said}");
+}
+
+/// One client of a crowd; the number decides how it behaves.
+async fn behave(addr: std::net::SocketAddr, number: u64) {
+    let mut client = Client::connect(addr).await.unwrap().patience(SOON);
+    let request = if number.is_multiple_of(2) { plain(TURN) } else { codex(&number.to_string(), TURN) };
+    match number % 6 {
+        0 | 1 => drop(client.ask(&request).await.unwrap()),
+        2 => {
+            client.send(&request).await.unwrap();
+            client.leave().await;
+        }
+        3 => {
+            client.send(&request).await.unwrap();
+            client.read_head().await;
+            client.leave_by_reset();
+        }
+        4 => {
+            client.send_head(&request).await.unwrap();
+            client.send_bytes(&request.body_bytes()[..10]).await.unwrap();
+            client.leave().await;
+        }
+        _ => {
+            client.send(&request).await.unwrap();
+            client.send_bytes(b"and more").await.unwrap();
+            tokio::time::sleep(ms(number % 50)).await;
+            client.leave().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn however_clients_behave_every_call_ends_once() {
+    let up = Upstream::start(Script::by(|_, number| match number % 7 {
+        0 | 1 => wire::overloaded_503(),
+        2 => Reply::reset_after_request(),
+        3 => Reply::sse(wire::partial("hello")),
+        4 => Reply::sse(wire::overloaded_stream()),
+        5 => Reply::status(500).json("{}"),
+        _ => Reply::sse(wire::turn("hi")).spaced(ms(1)),
+    }))
+    .await
+    .unwrap();
+    let bench = Bench::to(&up).await;
+    let mut crowd = JoinSet::new();
+    for number in 0..300 {
+        crowd.spawn(behave(bench.addr(), number));
+    }
+    while let Some(done) = crowd.join_next().await {
+        done.unwrap();
+    }
+    let calls = |events: &[(CallId, Event)], wanted: fn(&Event) -> bool| -> Vec<CallId> {
+        let mut ids: Vec<_> = events.iter().filter(|(_, event)| wanted(event)).map(|(id, _)| *id).collect();
+        ids.sort();
+        ids
+    };
+    // Neither is one missing nor told twice.
+    bench
+        .until(|events| {
+            let opened = calls(events, |event| matches!(event, Event::CallOpened { .. }));
+            opened.len() > 150 && opened == calls(events, |event| matches!(event, Event::CallClosed(_)))
+        })
+        .await;
+    assert_eq!(bench.page().await["open"], serde_json::json!([]));
+    assert_eq!(bench.ask(&Request::get("/healthz")).await.status, 200);
 }

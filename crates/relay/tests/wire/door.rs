@@ -188,3 +188,21 @@ async fn what_is_no_path_is_no_proxy_request() {
     let answer = bench.ask(&Request::get("http://elsewhere.example/v1/models?x=1")).await;
     assert_eq!((answer.status, up.requests()[0].target.as_str()), (200, "/v1/models?x=1"));
 }
+
+#[tokio::test]
+async fn a_name_that_was_pointed_at_us_is_not_our_origin() {
+    let (up, bench) = guarded(|config| config.allowed_origins = vec!["https://app.example".to_owned()]).await;
+    let port = bench.addr().port();
+    let page =
+        |host: &str| Request::get("/v1/files").header("Host", host).header("Sec-Fetch-Site", "same-origin");
+    // A page whose own name was made to resolve to this machine: to the browser it is the same origin.
+    for host in [format!("evil.example:{port}"), "evil.example".to_owned()] {
+        assert_eq!(bench.ask(&page(&host)).await.status, 403);
+    }
+    assert_eq!(up.connections(), 0);
+    for host in [format!("localhost:{port}"), format!("127.0.0.1:{port}"), "app.example".to_owned()] {
+        assert_eq!(bench.ask(&page(&host)).await.status, 200, "{host}");
+    }
+    // What is no browser may call us as it likes.
+    assert_eq!(bench.ask(&Request::get("/v1/files").header("Host", "relay.internal")).await.status, 200);
+}

@@ -153,6 +153,26 @@ async fn an_answer_that_lies_about_its_encoding_passes_untouched() {
 }
 
 #[tokio::test]
+async fn an_answer_that_cannot_be_read_any_more_after_output_passes_to_its_end() {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(&stream_bytes(&wire::partial("hello"))).unwrap();
+    encoder.flush().unwrap();
+    let before = std::mem::take(encoder.get_mut());
+    let after = vec![0xff; 300];
+    let whole = [before.clone(), after.clone()].concat();
+    let reply = Reply::status(200)
+        .header("content-type", "text/event-stream")
+        .header("content-encoding", "gzip")
+        .bytes_stream(vec![before, after.clone(), after.clone()])
+        .spaced(std::time::Duration::from_millis(5));
+    let up = Upstream::start(reply).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let answer = bench.ask(&plain(TURN)).await;
+    assert_eq!((answer.ending, answer.body), (Ending::Complete, [whole, after].concat()));
+    assert!(bench.story(1).await.ends_with("committed, served"));
+}
+
+#[tokio::test]
 async fn an_encoded_request_is_understood_and_sent_as_it_came_each_time() {
     for (name, encode) in ENCODINGS {
         let body = encode(TURN.as_bytes());

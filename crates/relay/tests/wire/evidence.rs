@@ -25,12 +25,12 @@ async fn never_twice() {
         assert!(is_cut(&answer), "{answer:?} {shown}");
         assert_eq!(
             bench.story(1).await,
-            "opened, send 1, broken_stream maybe_ran, grant, wait, send 2, broken_stream maybe_ran, refused"
+            "opened, send 1, broken_stream maybe_ran, grant, wait, send 2, broken_stream maybe_ran, returned"
         );
         assert_eq!((up.requests().len(), bench.totals().maybe_billed_twice), (2, 1));
         // Not self-contained: not once.
         assert!(is_cut(&bench.ask(&plain(CONTINUED)).await));
-        assert_eq!(bench.story(2).await, "opened, send 1, broken_stream maybe_ran, refused");
+        assert_eq!(bench.story(2).await, "opened, send 1, broken_stream maybe_ran, returned");
         // A POST that nobody knows: not once.
         assert!(is_cut(&bench.ask(&Request::post("/v1/files").json(TURN)).await));
         assert_eq!((up.requests().len(), bench.totals().maybe_billed_twice), (4, 1));
@@ -190,7 +190,7 @@ async fn failures_of_the_service_are_sent_again_twice_and_then_go_back_as_they_w
         assert_eq!((answer.header("x-request-id"), answer.header("x-should-retry")), (Some("r"), None));
         assert_eq!(up.requests().len(), 3);
         let story = bench.story(1).await;
-        assert!(story.ends_with(&format!("send 3, {status}, server_failed failed, refused")), "{story}");
+        assert!(story.ends_with(&format!("send 3, {status}, server_failed failed, returned")), "{story}");
     }
 }
 
@@ -236,4 +236,26 @@ async fn a_name_that_does_not_exist_was_never_sent() {
     let answer = bench.ask(&plain(TURN)).await;
     assert_eq!((answer.status, &answer.json()["error"]["code"]), (502, &"sends_exhausted".into()));
     assert!(bench.story(1).await.contains("never_sent never_sent, wait"));
+}
+
+#[tokio::test]
+async fn a_page_is_no_answer_of_a_model() {
+    let page = "<!DOCTYPE html><title>Sign in</title>";
+    let up = Upstream::start(Reply::status(200).html(page)).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let answer = bench.ask(&plain(TURN)).await;
+    assert_eq!((answer.status, answer.text().as_str(), up.requests().len()), (200, page, 3));
+    assert!(bench.story(1).await.ends_with("server_failed failed, returned"));
+    // Asked for by whoever wants a page, it is what it is.
+    assert_eq!(bench.ask(&Request::get("/v1/page")).await.text(), page);
+    assert_eq!(up.requests().len(), 4);
+    // A challenge is for a browser; no wait heals it.
+    let up = Upstream::start(relay_sim::fixtures::html_challenge()).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let answer = bench.ask(&plain(TURN)).await;
+    assert_eq!(
+        (answer.status, answer.header("cf-mitigated"), up.requests().len()),
+        (403, Some("challenge"), 1)
+    );
+    assert_eq!(bench.story(1).await, "opened, send 1, 403, challenge final, passed");
 }

@@ -5,7 +5,7 @@ use relay_sim::{Client, Reply, Request, Script, Upstream};
 use rustix::process::Signal;
 
 use crate::started::{Folder, Serving, program};
-use crate::support::{Bench, SOON, TURN, bounded, claude, codex};
+use crate::support::{Bench, SOON, TURN, bounded, claude, codex, plain};
 
 /// Stands in everything that a client or a service may say.
 const CANARY: &str = "CANARY0SECRET";
@@ -128,5 +128,25 @@ async fn words_of_our_own_repeat_no_secret() {
         let answer = bench.ask(&request).await;
         assert_eq!(answer.status, status);
         assert!(answer.text().contains("[redacted]") && !answer.text().contains(CANARY), "{}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn a_model_is_shown_by_its_name_and_a_key_in_its_place_is_not() {
+    let up = Upstream::start(Reply::silence()).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let rows = [
+        ("Meta-Llama-3.1-405B-Instruct-Turbo-FP8", "Meta-Llama-3.1-405B-Instruct-Turbo-FP8"),
+        ("openai/gpt-x:free", "openai/gpt-x:free"),
+        ("Bearer sk-proj-abcdef12345", "redacted"),
+        ("sk-ant-abcdef", "redacted"),
+    ];
+    for (number, (model, shown)) in rows.into_iter().enumerate() {
+        let mut client = bench.client().await;
+        client.send(&plain(&format!(r#"{{"model":"{model}","input":"hi"}}"#))).await.unwrap();
+        assert!(up.wait_for_requests(number + 1, SOON).await);
+        assert_eq!(bench.page().await["open"][0]["model"], shown);
+        client.leave().await;
+        bench.story(u64::try_from(number).unwrap() + 1).await;
     }
 }

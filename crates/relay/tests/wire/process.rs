@@ -121,7 +121,7 @@ async fn an_idle_relay_stops_at_once() {
     let mut relay = serving(&home, &up, "").await;
     relay.signal(Signal::TERM);
     assert_eq!(relay.end().await.code(), Some(0));
-    assert!(relay.said().ends_with("stopping: no call is open\n"), "{}", relay.said());
+    relay.until("stopping: no call is open\n").await;
 }
 
 #[tokio::test]
@@ -165,6 +165,20 @@ async fn an_upstream_that_is_the_relay_itself_is_refused() {
         let (code, _, said) = run(program(&home).args(["--port", &port, "--upstream", &url])).await;
         assert_eq!(code, 2, "{said}");
         assert!(said.contains("relay itself") && said.contains("hint: "), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn it_listens_on_both_loopback_addresses() {
+    if std::net::TcpListener::bind("[::1]:0").is_err() {
+        return;
+    }
+    let home = Folder::new();
+    let relay = Serving::start(program(&home).args(["--port", "0"])).await;
+    for host in ["127.0.0.1", "[::1]"] {
+        let addr = format!("{host}:{}", relay.addr.port()).parse().unwrap();
+        let answer = Client::connect(addr).await.unwrap().ask(&Request::get("/healthz")).await.unwrap();
+        assert_eq!(answer.text(), "ok\n");
     }
 }
 

@@ -32,7 +32,7 @@ async fn codex_goes_on_from_where_its_turn_stood() {
     for (call, body) in [(2, REORDERED), (3, BODY)] {
         assert_eq!(bench.ask(&codex("u", body)).await.status, 500);
         let story = bench.story(call).await;
-        assert_eq!(story, format!("opened after {}, send 1, 500, server_failed failed, refused", call + 1));
+        assert_eq!(story, format!("opened after {}, send 1, 500, server_failed failed, returned", call + 1));
     }
     assert_eq!(up.requests().len(), 5);
     // Another turn, and another body, are calls of their own.
@@ -137,7 +137,7 @@ async fn who_left_with_a_send_in_flight_has_one_that_may_have_run() {
     // Its one grant is spent: the re-send itself is the second that may have run.
     let answer = bench.ask(&codex("u", REORDERED)).await;
     assert!(broken(answer.ending));
-    assert_eq!(bench.story(2).await, "opened after 1, send 1, broken_stream maybe_ran, refused");
+    assert_eq!(bench.story(2).await, "opened after 1, send 1, broken_stream maybe_ran, returned");
     assert_eq!(up.requests().len(), 2);
 }
 

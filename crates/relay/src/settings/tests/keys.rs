@@ -161,7 +161,7 @@ fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
     let openai = config.upstreams.get("openai").unwrap();
     assert_eq!((openai.url.to_string().as_str(), openai.headers.len()), ("https://api.openai.com/v1", 1));
     assert!(config.upstreams.get("chatgpt").is_some_and(Upstream::strips_v1));
-    assert_eq!(config.upstreams.len(), 4);
+    assert_eq!(config.upstreams.len(), 5);
 }
 
 #[test]
@@ -271,7 +271,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("timeouts", "pool_idle = \"soon\"", "does not begin with a number", "\"30s\""),
     ("timeouts", "drain = \"-1s\"", "is below zero", "\"30s\""),
     ("waiting", "interim = \"1ms\"", "is too short", "allowed is 50ms to 5min"),
-    ("waiting", "interim = true", "is not a length of time", "\"30s\""),
+    ("waiting", "interim = true", "not a length of time", "\"30s\""),
     ("hold", "bytes = \"1GiB\"", "is too large", "allowed is 0B to 64MiB"),
     ("hold", "time = \"\"", "does not begin with a number", "\"30s\""),
     ("bodies", "each = 1.5", "is a number, not a size", "\"8MiB\""),
