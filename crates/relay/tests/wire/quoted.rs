@@ -35,7 +35,13 @@ async fn each_is_taken_for_what_it_is() {
             200,
         ),
         // Words in an answer are an answer.
-        (200, r#"{"choices":[{"message":{"content":"service is overloaded, at capacity"}}]}"#, "served", 1, 200),
+        (
+            200,
+            r#"{"choices":[{"message":{"content":"service is overloaded, at capacity"}}]}"#,
+            "served",
+            1,
+            200,
+        ),
     ] {
         let (story, sent, status) = story(json(status, body)).await;
         assert!(story.contains(told), "{body}: {story}");
