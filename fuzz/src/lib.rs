@@ -7,6 +7,7 @@
 mod config;
 mod cuts;
 mod decode;
+mod env_file;
 mod json;
 mod preamble;
 mod redact;
@@ -15,6 +16,7 @@ mod sse;
 
 pub use config::config;
 pub use decode::decode;
+pub use env_file::env_file;
 pub use json::json;
 pub use preamble::preamble;
 pub use redact::redact;
@@ -25,9 +27,10 @@ pub use sse::sse;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("config", config),
     ("decode", decode),
+    ("env_file", env_file),
     ("json", json),
     ("preamble", preamble),
     ("redact", redact),

@@ -1,5 +1,6 @@
 //! What a call may still spend: sends, sends that failed, sends that may have run. Counted, never estimated.
 
+use crate::fault::Fault;
 use crate::profile::Profile;
 use crate::wait::Steps;
 
@@ -10,6 +11,10 @@ pub struct Spent {
     pub sends: u32,
     /// Sends that the upstream failed.
     pub failed: u32,
+    /// Sends that were throttled.
+    pub throttled: u32,
+    /// Sends that met a service at capacity or overloaded.
+    pub capacity: u32,
     /// Resends of what may have run.
     pub ambiguous: u32,
     /// Steps taken on the curves.
@@ -25,6 +30,8 @@ impl Spent {
         Self {
             sends: self.sends.max(other.sends),
             failed: self.failed.max(other.failed),
+            throttled: self.throttled.max(other.throttled),
+            capacity: self.capacity.max(other.capacity),
             ambiguous: self.ambiguous.max(other.ambiguous),
             steps: self.steps.max_of(other.steps),
             gave_up: self.gave_up || other.gave_up,
@@ -37,6 +44,8 @@ impl Spent {
 pub struct Budget {
     limit: Option<u32>,
     failed_limit: u32,
+    throttled_limit: Option<u32>,
+    capacity_limit: Option<u32>,
     ambiguous_limit: u32,
     spent: Spent,
     own_sends: u32,
@@ -60,6 +69,8 @@ impl Budget {
         Self {
             limit,
             failed_limit: profile.failed_sends,
+            throttled_limit: profile.throttled_sends,
+            capacity_limit: profile.capacity_sends,
             ambiguous_limit: profile.ambiguous_resends,
             spent: before,
             own_sends: 0,
@@ -91,6 +102,28 @@ impl Budget {
     pub fn take_failure(&mut self) -> bool {
         self.spent.failed = self.spent.failed.saturating_add(1);
         self.spent.failed < self.failed_limit
+    }
+
+    /// Counts a send that was refused with this fault; true where another may follow.
+    #[must_use]
+    pub fn take_refusal(&mut self, fault: Fault) -> bool {
+        let (count, limit) = match fault {
+            Fault::Throttled => (&mut self.spent.throttled, self.throttled_limit),
+            Fault::AtCapacity | Fault::Overloaded => (&mut self.spent.capacity, self.capacity_limit),
+            Fault::QuotaSpent
+            | Fault::Authentication
+            | Fault::BadRequest
+            | Fault::TooLong
+            | Fault::ContentRefused
+            | Fault::Challenge
+            | Fault::ServerFailed
+            | Fault::BrokenStream
+            | Fault::EmptyAnswer
+            | Fault::NoAnswer
+            | Fault::NeverSent => return true,
+        };
+        *count = count.saturating_add(1);
+        limit.is_none_or(|most| *count < most)
     }
 
     /// Takes one resend of what may have run; false where none is left.
@@ -171,6 +204,20 @@ mod tests {
     #[test]
     fn patient_has_no_count() {
         assert_eq!(sends_left(&mut Budget::new(&Profile::patient(), Spent::default())), 100);
+    }
+
+    #[test]
+    fn refusals_are_counted_by_their_fault_where_the_profile_says_so() {
+        let follow = |profile: &Profile, fault| {
+            let mut budget = Budget::new(profile, Spent::default());
+            (0..9).take_while(|_| budget.take_refusal(fault)).count()
+        };
+        let codex_retry = Profile::codex_retry();
+        assert_eq!(follow(&codex_retry, Fault::Throttled), 3);
+        assert_eq!([Fault::AtCapacity, Fault::Overloaded].map(|fault| follow(&codex_retry, fault)), [5, 5]);
+        assert_eq!(follow(&Profile::interactive(), Fault::Throttled), 9);
+        let before = Spent { throttled: 3, ..Spent::default() };
+        assert!(!Budget::new(&codex_retry, before).take_refusal(Fault::Throttled));
     }
 
     #[test]

@@ -261,7 +261,8 @@ impl Call {
             }
             Right::Never => return Err(Ending::Returned(failure)),
         }
-        if self.budget.is_spent() {
+        let counted_out = evidence == Evidence::Refused && !self.budget.take_refusal(failure.fault);
+        if counted_out || self.budget.is_spent() {
             return Err(Ending::GaveUp(Stop::SendsSpent, Some(failure)));
         }
         let wait = wait::after(&failure, self.budget.steps(), &self.profile, dice);

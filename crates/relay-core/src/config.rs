@@ -28,7 +28,9 @@ pub struct Config {
     pub upstream: Option<UpstreamChoice>,
     /// The profile of calls whose route or client names none.
     pub profile: ProfileChoice,
-    /// Every profile by name: the four that ship, as changed, and the user's own.
+    /// Numbers in place of those of every profile, from the settings of older tools, which have no profiles.
+    pub numbers: ProfileOverrides,
+    /// Every profile by name: the six that ship, as changed, and the user's own.
     pub profiles: BTreeMap<String, Profile>,
     /// Every upstream by name: the four that ship, as changed, and the user's own.
     pub upstreams: BTreeMap<String, Upstream>,
@@ -66,6 +68,7 @@ impl Default for Config {
             token: None,
             upstream: None,
             profile: ProfileChoice::Auto,
+            numbers: ProfileOverrides::default(),
             profiles: shipped_profiles(),
             upstreams: shipped_upstreams(),
             http2: Http2::default(),
@@ -105,7 +108,7 @@ impl Config {
     }
 }
 
-/// The four profiles that ship.
+/// The six profiles that ship.
 #[must_use]
 pub fn shipped_profiles() -> BTreeMap<String, Profile> {
     BTreeMap::from([
@@ -113,6 +116,8 @@ pub fn shipped_profiles() -> BTreeMap<String, Profile> {
         ("batch".to_owned(), Profile::batch()),
         ("patient".to_owned(), Profile::patient()),
         ("strict".to_owned(), Profile::strict()),
+        ("codex-retry".to_owned(), Profile::codex_retry()),
+        ("opencodex".to_owned(), Profile::opencodex()),
     ])
 }
 
@@ -140,7 +145,7 @@ impl Secret {
         Self(text)
     }
 
-    /// The text itself, for comparing.
+    /// The text itself, for comparing and sending.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -186,6 +191,8 @@ pub struct Upstream {
     pub url: BaseUrl,
     /// Headers added to each send, in place of the client's of the same name. Marked as sensitive.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// A key of the relay's own, for requests that carry no credential. `None`: such requests stay without one.
+    pub api_key: Option<Secret>,
     /// Whether a cloud credential may go there in the clear. False: anyone on the way could read it.
     pub allow_plaintext: bool,
     /// Whether a `/v1` at the start of the request's path is dropped. `None`: as the URL suggests.
@@ -200,7 +207,15 @@ impl Upstream {
     /// An upstream of which only the address is known.
     #[must_use]
     pub const fn at(url: BaseUrl) -> Self {
-        Self { url, headers: Vec::new(), allow_plaintext: false, strip_v1: None, http2: None, proxy: None }
+        Self {
+            url,
+            headers: Vec::new(),
+            api_key: None,
+            allow_plaintext: false,
+            strip_v1: None,
+            http2: None,
+            proxy: None,
+        }
     }
 
     /// Whether a `/v1` at the start of the request's path is dropped: where the entry says so, or where its URL
@@ -516,11 +531,50 @@ impl Default for ClientSettings {
     }
 }
 
-/// What is written to the log.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// What is written to the log, where, and how it looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSettings {
     /// The least important that is still written.
     pub level: LogLevel,
+    /// How a line looks.
+    pub format: LogFormat,
+    /// The file that lines go to, beside standard error. `None`: nothing is written to disk unasked.
+    pub file: Option<PathBuf>,
+    /// The size at which a new file is begun. 10 MiB still opens in an editor.
+    pub max_size: u64,
+    /// The most files, the present one included. 5 of 10 MiB hold some hundred thousand waits.
+    pub max_files: u32,
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        let (level, format) = (LogLevel::Info, LogFormat::Text);
+        Self { level, format, file: None, max_size: 10 << 20, max_files: 5 }
+    }
+}
+
+/// How a line of the log looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+impl LogFormat {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Text, Self::Json];
+
+    /// The name in settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
 }
 
 /// How much is written to the log.

@@ -161,8 +161,15 @@ mod tests {
     use proptest::prelude::*;
 
     const NOW: Moment = Moment::after_start(Duration::from_secs(1000));
-    const SPENT: Spent =
-        Spent { sends: 5, failed: 2, ambiguous: 1, steps: crate::wait::Steps::NONE, gave_up: true };
+    const SPENT: Spent = Spent {
+        sends: 5,
+        failed: 2,
+        throttled: 1,
+        capacity: 1,
+        ambiguous: 1,
+        steps: crate::wait::Steps::NONE,
+        gave_up: true,
+    };
 
     fn turn(name: &str) -> Option<Turn> {
         Some(Turn { thread: "thread".into(), turn: name.into() })

@@ -12,6 +12,10 @@ pub struct ProfileOverrides {
     pub sends: Option<Option<u32>>,
     /// The most sends that may end in an upstream's own failure.
     pub failed_sends: Option<u32>,
+    /// The most sends that may be throttled; `Some(None)`: no count of their own.
+    pub throttled_sends: Option<Option<u32>>,
+    /// The most sends that may meet a service short of capacity; `Some(None)`: no count of their own.
+    pub capacity_sends: Option<Option<u32>>,
     /// How many times a call that may already have run may be sent again.
     pub ambiguous_resends: Option<u32>,
     /// The longest a client is kept waiting between sends.
@@ -34,6 +38,10 @@ pub struct ProfileOverrides {
     pub overloaded_factor: Option<f64>,
     /// The longest wait of overloaded.
     pub overloaded_cap: Option<Duration>,
+    /// The first wait where nothing was sent.
+    pub never_sent_base: Option<Duration>,
+    /// The longest wait where nothing was sent.
+    pub never_sent_cap: Option<Duration>,
     /// The shortest wait where the upstream named one that says nothing.
     pub useless_floor: Option<Duration>,
 }
@@ -56,12 +64,14 @@ impl ProfileOverrides {
         let mut profile = to.clone();
         replace(&mut profile.sends, self.sends);
         replace(&mut profile.failed_sends, self.failed_sends);
+        replace(&mut profile.throttled_sends, self.throttled_sends);
+        replace(&mut profile.capacity_sends, self.capacity_sends);
         replace(&mut profile.ambiguous_resends, self.ambiguous_resends);
         replace(&mut profile.patience, self.patience);
         replace(&mut profile.client_limit, self.client_limit);
         replace(&mut profile.serves_resends, self.serves_resends);
         replace(&mut profile.useless_floor, self.useless_floor);
-        for curve in [&mut profile.curve, &mut profile.overloaded] {
+        for curve in [&mut profile.curve, &mut profile.overloaded, &mut profile.never_sent] {
             replace(&mut curve.factor, self.factor);
             replace(&mut curve.jitter, self.jitter);
         }
@@ -70,8 +80,13 @@ impl ProfileOverrides {
         replace(&mut profile.overloaded.base, self.overloaded_base);
         replace(&mut profile.overloaded.factor, self.overloaded_factor);
         replace(&mut profile.overloaded.cap, self.overloaded_cap);
+        // Where nothing was sent no wait is longer than elsewhere, unless somebody wants just that.
+        let never_sent = &mut profile.never_sent;
+        never_sent.cap = self.never_sent_cap.unwrap_or(never_sent.cap.min(profile.curve.cap));
+        never_sent.base = self.never_sent_base.unwrap_or(never_sent.base.min(profile.curve.base));
         rises(&profile.curve, ["cap", "base"])?;
         rises(&profile.overloaded, ["overloaded_cap", "overloaded_base"])?;
+        rises(&profile.never_sent, ["never_sent_cap", "never_sent_base"])?;
         Ok(profile)
     }
 }
@@ -97,8 +112,8 @@ mod tests {
 
     #[test]
     fn nothing_set_changes_nothing() {
-        for profile in [Profile::interactive(), Profile::batch(), Profile::patient(), Profile::strict()] {
-            assert_eq!(ProfileOverrides::default().apply(&profile), Ok(profile));
+        for (name, profile) in crate::config::shipped_profiles() {
+            assert_eq!(ProfileOverrides::default().apply(&profile), Ok(profile), "{name}");
         }
     }
 
@@ -116,6 +131,24 @@ mod tests {
         assert_eq!((profile.curve.factor, profile.overloaded.factor), (3.0, 1.0));
         assert_eq!((profile.curve.jitter, profile.overloaded.jitter), (Duration::ZERO, Duration::ZERO));
         assert_eq!(profile.curve.cap, Profile::strict().curve.cap);
+    }
+
+    #[test]
+    fn where_nothing_was_sent_waits_follow_the_others_down_but_not_up() {
+        let ms = |millis| Some(Duration::from_millis(millis));
+        let quick = |overrides: ProfileOverrides| {
+            let curve = overrides.apply(&Profile::interactive()).unwrap().never_sent;
+            [curve.base, curve.cap].map(|time| time.as_millis())
+        };
+        let none = ProfileOverrides::default();
+        assert_eq!(quick(none.clone()), [150, 30_000]);
+        assert_eq!(quick(ProfileOverrides { base: ms(100), cap: ms(400), ..none.clone() }), [100, 400]);
+        assert_eq!(
+            quick(ProfileOverrides { base: ms(2000), cap: ms(90_000), ..none.clone() }),
+            [150, 30_000]
+        );
+        let own = ProfileOverrides { never_sent_base: ms(5000), never_sent_cap: ms(99_000), ..none };
+        assert_eq!(quick(ProfileOverrides { base: ms(100), ..own }), [5000, 99_000]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How hard and how long the relay tries: the numbers of a profile, and the four that ship.
+//! How hard and how long the relay tries: the numbers of a profile, and the six that ship.
 //! Not the choice of a profile for a call (that is `client`) and not the arithmetic (that is `wait` and `budget`).
 
 use std::time::Duration;
@@ -34,6 +34,11 @@ pub struct Profile {
     pub sends: Option<u32>,
     /// The most sends of one call that may end in an upstream's own failure (`Failed`), the last included.
     pub failed_sends: u32,
+    /// The most sends of one call that may be throttled, the last included; `None`: no count of their own.
+    pub throttled_sends: Option<u32>,
+    /// The most sends of one call that may meet a service at capacity or overloaded, the last included; `None`: no
+    /// count of their own.
+    pub capacity_sends: Option<u32>,
     /// How many times a call that may already have run may be sent again.
     pub ambiguous_resends: u32,
     /// The longest a client is kept waiting between sends; the time of a running send never counts.
@@ -46,6 +51,8 @@ pub struct Profile {
     pub curve: Curve,
     /// The curve of overloaded.
     pub overloaded: Curve,
+    /// The curve where nothing reached the service. Chance adds at most as much as the wait itself.
+    pub never_sent: Curve,
     /// The shortest wait where the upstream named one that says nothing: zero, past, negative, garbage.
     pub useless_floor: Duration,
 }
@@ -59,6 +66,8 @@ impl Profile {
         Self {
             sends: Some(8),
             failed_sends: 3,
+            throttled_sends: None,
+            capacity_sends: None,
             ambiguous_resends: 1,
             patience: Duration::from_secs(120),
             client_limit: ClientLimit::Replaces,
@@ -68,6 +77,13 @@ impl Profile {
                 base: Duration::from_secs(4),
                 factor: 2.0,
                 cap: Duration::from_secs(60),
+                jitter: SECOND,
+            },
+            // A listener that restarts is back in a moment, so the first tries are quick.
+            never_sent: Curve {
+                base: Duration::from_millis(150),
+                factor: 2.0,
+                cap: Duration::from_secs(30),
                 jitter: SECOND,
             },
             useless_floor: Duration::from_millis(1500),
@@ -81,6 +97,7 @@ impl Profile {
         profile.sends = Some(12);
         profile.patience = Duration::from_secs(480);
         profile.curve.cap = Duration::from_secs(60);
+        profile.never_sent.cap = profile.curve.cap;
         profile
     }
 
@@ -106,6 +123,44 @@ impl Profile {
         profile.serves_resends = false;
         profile.curve.base = Duration::from_millis(400);
         profile.curve.cap = Duration::from_secs(5);
+        profile.never_sent.cap = profile.curve.cap;
+        profile
+    }
+
+    /// As the tool codex-retry: 3 resends of what was throttled, 5 at capacity or overloaded, 3 of what failed,
+    /// and 120 s of waiting. Where its numbers differ from these:
+    ///
+    /// - It waits `min(1.5 · 2ⁿ + up to 1 s, 60 s)` and ± 0.3 s; here chance comes on top of the cap and is only
+    ///   added, so that no send is early.
+    /// - It cuts a Retry-After of more than 300 s to 300 s; here what exceeds the patience goes back at once.
+    /// - Its 120 s count the answers too; here only the waits, so that no running answer is cut.
+    /// - It sends a 504 again three times; here that may have run, and the one grant decides.
+    /// - It never sends again what could not be sent; here that is harmless, and as quick as in `interactive`.
+    #[must_use]
+    pub const fn codex_retry() -> Self {
+        let mut profile = Self::interactive();
+        profile.sends = Some(6);
+        profile.failed_sends = 4;
+        profile.throttled_sends = Some(4);
+        profile.capacity_sends = Some(6);
+        profile.client_limit = ClientLimit::Shortens;
+        profile.curve.base = Duration::from_millis(1500);
+        profile.curve.cap = Duration::from_secs(60);
+        profile.overloaded = profile.curve;
+        profile
+    }
+
+    /// As the proxy opencodex: `strict`, with 3 sends where the service failed or is short, and a reset leg of
+    /// 150 ms to 1 s where nothing was sent. Where its numbers differ from these:
+    ///
+    /// - It multiplies each wait by 0.8 to 1.2; here chance is only added, so that no send is early.
+    /// - It hands a Retry-After of more than 60 s back; so does the patience of 60 s here.
+    /// - It counts its two legs apart, 3 sends each; here 3 is the most of both together.
+    #[must_use]
+    pub const fn opencodex() -> Self {
+        let mut profile = Self::strict();
+        profile.failed_sends = 3;
+        profile.never_sent.cap = SECOND;
         profile
     }
 }

@@ -10,10 +10,6 @@ use crate::fault::Fault;
 use crate::profile::{Curve, Profile};
 use crate::retry_after::Advice;
 
-/// The curve where nothing reached the service: a listener that restarts is back in a moment, so the first
-/// tries are quick (opencodex: 150 ms), and the profile's own cap ends the growth.
-const QUICK: Duration = Duration::from_millis(150);
-
 /// Which curve a wait follows; each has its own count of steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
@@ -63,11 +59,10 @@ impl Steps {
 
     /// The next wait, without a floor, and one more step taken.
     fn take(&mut self, pace: Pace, profile: &Profile, dice: &mut dyn Dice) -> (Duration, Duration) {
-        let quick = Curve { base: QUICK.min(profile.curve.base), ..profile.curve };
         let (curve, step) = match pace {
             Pace::Plain => (&profile.curve, &mut self.plain),
             Pace::Overloaded => (&profile.overloaded, &mut self.overloaded),
-            Pace::Quick => (&quick, &mut self.quick),
+            Pace::Quick => (&profile.never_sent, &mut self.quick),
         };
         let raw = raised(curve, *step);
         *step = step.saturating_add(1);
@@ -165,6 +160,22 @@ mod tests {
     }
 
     #[test]
+    fn codex_retry_starts_at_1500_ms_and_ends_at_a_minute_whatever_is_short() {
+        for fault in [Fault::Throttled, Fault::AtCapacity, Fault::Overloaded, Fault::ServerFailed] {
+            let waits = curve(fault, &Profile::codex_retry(), 7);
+            assert_eq!(waits, [1.5, 3.0, 6.0, 12.0, 24.0, 48.0, 60.0], "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn the_reset_leg_of_opencodex_ends_at_a_second() {
+        let mut steps = Steps::default();
+        let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
+        let mut wait = || after(&failure, &mut steps, &Profile::opencodex(), &mut NoChance).as_millis();
+        assert_eq!([wait(), wait(), wait(), wait()], [150, 300, 600, 1000]);
+    }
+
+    #[test]
     fn a_useless_value_means_the_floor_and_a_told_one_is_never_undercut() {
         let profile = Profile::interactive();
         let mut dice = SeededDice::new(3);
@@ -212,7 +223,7 @@ mod tests {
             seed in any::<u64>(),
             fault in prop::sample::select(vec![Fault::AtCapacity, Fault::Overloaded, Fault::NeverSent]),
         ) {
-            let profile = Profile { curve, overloaded: curve, ..Profile::interactive() };
+            let profile = Profile { curve, overloaded: curve, never_sent: curve, ..Profile::interactive() };
             let told = Duration::from_millis(told);
             let evidence = if fault == Fault::NeverSent { Evidence::NeverSent } else { Evidence::Refused };
             let failure = Failure { advice: Advice::Wait(told), ..Failure::of_transport(fault, evidence) };

@@ -145,6 +145,14 @@ impl Answer {
         self.preamble.release();
     }
 
+    /// The answer goes to the client as it comes, and nobody listens any more: its end is the end of its bytes.
+    pub(crate) fn pass_unread(&mut self) {
+        self.copy = Copy::Opaque;
+        self.preamble.release();
+        let passes = self.preamble.undecodable();
+        debug_assert_eq!(passes, Verdict::Pass, "what was released and cannot be read passes");
+    }
+
     /// Nothing more is read; what is held can still be forwarded.
     pub(crate) fn stop_reading(&mut self) {
         self.body = None;

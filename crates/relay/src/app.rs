@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use relay_core::config::Config;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, Semaphore};
@@ -15,6 +16,9 @@ use crate::observe::{Notice, Observer};
 use crate::proxy::SystemProxies;
 use crate::shared::{Common, Shared};
 use crate::target::Upstreams as Targets;
+
+/// The settings in force and all that goes with them.
+type Current = Arc<ArcSwap<Shared>>;
 
 type Connections = Arc<Mutex<JoinSet<()>>>;
 
@@ -38,7 +42,7 @@ pub struct Parts {
 
 /// A relay that runs.
 pub struct Relay {
-    shared: Arc<Shared>,
+    current: Current,
     accepting: JoinSet<()>,
     connections: Connections,
 }
@@ -50,18 +54,11 @@ impl Relay {
         let Parts { config, targets, tls, clock, observers, sockets, system_proxies } = parts;
         let listening = sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
         let room = usize::try_from(config.limits.connections).unwrap_or(Semaphore::MAX_PERMITS);
-        let shared = Arc::new(Shared::new(Common {
-            config,
-            targets,
-            tls,
-            clock,
-            observers,
-            system_proxies,
-            listening,
-        }));
+        let common = Common { config, targets, tls, clock, observers, system_proxies, listening };
+        let current = Arc::new(ArcSwap::from_pointee(Shared::new(common)));
         let connections = Connections::default();
         let door = Door {
-            shared: Arc::clone(&shared),
+            current: Arc::clone(&current),
             room: Arc::new(Semaphore::new(room.min(Semaphore::MAX_PERMITS))),
             connections: Arc::clone(&connections),
         };
@@ -69,19 +66,37 @@ impl Relay {
         for socket in sockets {
             accepting.spawn(accept(door.clone(), socket));
         }
-        Self { shared, accepting, connections }
+        Self { current, accepting, connections }
     }
 
     /// The sums since the start.
     #[must_use]
     pub fn status(&self) -> Arc<Status> {
-        Arc::clone(&self.shared.status)
+        Arc::clone(&self.current.load().status)
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.current.load().config)
+    }
+
+    /// Tells the observers something about the relay.
+    pub fn notice(&self, notice: &Notice) {
+        self.current.load().observers.notice(notice);
+    }
+
+    /// From now on calls go by these settings; open ones keep those they began with. `tls` where that changed.
+    /// Addresses, port and token stay as they are.
+    pub fn reload(&self, config: Config, targets: Targets, tls: Option<Arc<rustls::ClientConfig>>) {
+        let next = self.current.load().under(config, targets, tls);
+        self.current.store(Arc::new(next));
     }
 
     /// Stops taking calls, waits for those that are open, at most as long as the settings say, or until
     /// `hurry` is ready, and drops the rest.
     pub async fn drain(mut self, hurry: impl Future<Output = ()>) {
-        let shared = &self.shared;
+        let shared = self.current.load_full();
         let within = shared.config.timeouts.drain;
         shared.observers.notice(&Notice::Draining { open: shared.status.open(), within });
         self.accepting.shutdown().await;
@@ -103,7 +118,7 @@ impl Relay {
 /// What accepts connections.
 #[derive(Clone)]
 struct Door {
-    shared: Arc<Shared>,
+    current: Current,
     room: Arc<Semaphore>,
     connections: Connections,
 }
@@ -114,7 +129,7 @@ async fn accept(door: Door, socket: TcpListener) {
             Ok((stream, _peer)) => door.admit(stream).await,
             Err(error) => {
                 // Out of file descriptors, most likely: the ones in use will come free.
-                door.shared.observers.notice(&Notice::AcceptFailed(error.to_string()));
+                door.current.load().observers.notice(&Notice::AcceptFailed(error.to_string()));
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -129,16 +144,17 @@ impl Door {
         while connections.try_join_next().is_some() {}
         match place {
             Ok(place) => {
-                let serving = connection(Arc::clone(&self.shared), stream);
+                let serving = connection(Arc::clone(&self.current), stream);
                 connections.spawn(async move {
                     serving.await;
                     drop(place);
                 });
             }
             Err(_full) => {
-                let most = self.shared.config.limits.connections;
-                if self.shared.warn_of_crowd_once() {
-                    self.shared.observers.notice(&Notice::Advice(format!(
+                let shared = self.current.load();
+                let most = shared.config.limits.connections;
+                if shared.warn_of_crowd_once() {
+                    shared.observers.notice(&Notice::Advice(format!(
                         "{most} connections are open, which is the limit (`limits.connections`): more are refused"
                     )));
                 }

@@ -35,6 +35,10 @@ const RUN_EXAMPLES: &str = "Examples:
   steady-relay run -- codex exec \"fix the failing test\"
   steady-relay run --profile patient -- claude";
 
+const CONFIG_EXAMPLES: &str = "Examples:
+  steady-relay config show --origin
+  steady-relay config check my.toml";
+
 impl Cli {
     /// What to do.
     #[must_use]
@@ -55,6 +59,47 @@ pub enum Verb {
     /// and exit code pass through.
     #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Look at the settings: what is in force, what is wrong, what there is.
+    #[command(after_help = CONFIG_EXAMPLES, after_long_help = CONFIG_EXAMPLES)]
+    Config(ConfigArgs),
+}
+
+/// What to do with the settings.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct ConfigArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: ConfigVerb,
+}
+
+/// What can be done with the settings.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum ConfigVerb {
+    /// Print every key as it is in force, secrets masked.
+    Show {
+        /// Tell for each key who set it: a flag, a variable, a line of a file, or the default.
+        #[arg(long)]
+        origin: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say all that is wrong with the settings, or `ok`; exit code 2 where something is.
+    Check {
+        /// The configuration file, in place of the one that would be read.
+        file: Option<PathBuf>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a JSON Schema of the configuration file, for editors.
+    Schema,
+    /// Print where the configuration file is looked for.
+    Path {
+        /// Print JSON, with the env files too.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// The client to run.
@@ -93,9 +138,34 @@ pub struct Flags {
     pub config: Option<PathBuf>,
     /// How hard to try: auto, interactive, batch, patient, strict [default: auto]
     ///
-    /// Or the name of a `[profile.NAME]` of the configuration file. Also STEADY_RELAY_PROFILE.
+    /// Or codex-retry or opencodex, with the numbers of the tools of that name, or the name of a `[profile.NAME]`
+    /// of the configuration file. Also STEADY_RELAY_PROFILE.
     #[arg(long, global = true, value_name = "NAME")]
     pub profile: Option<String>,
+    /// A file of NAME=value lines; they count after the environment and before the configuration file
+    ///
+    /// A `.env` in the working directory is never read unless it is named here. Also STEADY_RELAY_ENV_FILE; and the
+    /// file steady-relay/env in the user's configuration folder is read if it exists.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
+    /// What is logged: error, warn, info, debug, trace [default: info]
+    ///
+    /// Also STEADY_RELAY_LOG_LEVEL.
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub log_level: Option<String>,
+    /// How log lines look: text, json [default: text]
+    ///
+    /// Also STEADY_RELAY_LOG_FORMAT.
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub log_format: Option<String>,
+    /// A file to write the log to as well
+    ///
+    /// `max_size` and `max_files` below `[log]` in the configuration file bound it. Also STEADY_RELAY_LOG_FILE.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub log_file: Option<String>,
+    /// Of an older tool: `--mode proxy` is accepted and does nothing.
+    #[arg(long, global = true, value_name = "MODE", hide = true)]
+    pub mode: Option<String>,
 }
 
 #[cfg(test)]
@@ -130,14 +200,20 @@ mod tests {
 
     #[test]
     fn every_flag_is_read() {
-        let cli =
-            parse("steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict");
+        let cli = parse(
+            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --env-file e --log-level debug --log-format json --log-file l --mode proxy",
+        );
         let flags = Flags {
             listen: Some("::1".into()),
             port: Some("0".into()),
             upstream: Some("http://a".into()),
             config: Some("f.toml".into()),
             profile: Some("strict".into()),
+            env_file: Some("e".into()),
+            log_level: Some("debug".into()),
+            log_format: Some("json".into()),
+            log_file: Some("l".into()),
+            mode: Some("proxy".into()),
         };
         assert_eq!(cli.flags, flags);
     }
@@ -155,12 +231,30 @@ mod tests {
     }
 
     #[test]
+    fn the_verbs_of_config_are_read() {
+        let verb = |line: &str| match parse(line).verb() {
+            Verb::Config(args) => args.verb.clone(),
+            Verb::Serve | Verb::Run(_) => panic!("{line}"),
+        };
+        let show = ConfigVerb::Show { origin: true, json: true };
+        assert_eq!(verb("steady-relay config show --origin --json"), show);
+        let check = ConfigVerb::Check { file: Some("a.toml".into()), json: false };
+        assert_eq!(verb("steady-relay config check a.toml"), check);
+        assert_eq!(verb("steady-relay config schema"), ConfigVerb::Schema);
+        assert_eq!(verb("steady-relay config path"), ConfigVerb::Path { json: false });
+        let cli = parse("steady-relay config show --port 1");
+        assert_eq!(cli.flags, port("1"));
+    }
+
+    #[test]
     fn wrong_usage_exits_with_2() {
         for line in [
             "steady-relay 8787",
             "steady-relay --prot 1",
             "steady-relay run",
             "steady-relay run --prot 1 -- codex",
+            "steady-relay config",
+            "steady-relay config shwo",
         ] {
             let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");
@@ -169,7 +263,12 @@ mod tests {
 
     #[test]
     fn help_has_two_examples_and_fits() {
-        for (line, verb) in [("steady-relay", ""), ("steady-relay serve", ""), ("steady-relay run", "run")] {
+        for (line, verb) in [
+            ("steady-relay", ""),
+            ("steady-relay serve", ""),
+            ("steady-relay run", "run"),
+            ("steady-relay config", "config"),
+        ] {
             for flag in ["-h", "--help"] {
                 let help = Cli::try_parse_from(format!("{line} {flag}").split(' ')).unwrap_err();
                 assert_eq!(help.exit_code(), 0);

@@ -1,5 +1,5 @@
 //! What a request carries, and who issued it: the ground on which a relay without settings picks an upstream.
-//! Not a check of the credential. Nothing here logs, keeps or returns one.
+//! Not a check of the credential. Nothing here logs, keeps or returns one. And the lending of a key of our own.
 //!
 //! Every header that can hold a credential is judged, because clients send two at once (Claude Code does
 //! when both of its variables are set) and the one that is not looked at would go to the wrong house.
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 
 const AZURE_KEY: HeaderName = HeaderName::from_static("api-key");
@@ -196,6 +196,24 @@ fn query_key(path_and_query: &str) -> Option<&str> {
 /// What every API key of Google looks like.
 fn is_gemini_key(secret: &str) -> bool {
     secret.starts_with("AIza")
+}
+
+/// Adds a key to a request that carries no credential at all; any other keeps its own.
+pub fn lend(key: &str, headers: &mut HeaderMap, path_and_query: &str) {
+    if judge(headers, path_and_query) != Verdict::None {
+        return;
+    }
+    // Anthropic takes its keys in a header of their own, and its sign-in tokens like everybody else.
+    let (name, value) = if key.starts_with("sk-ant-api") {
+        (HeaderName::from_static("x-api-key"), HeaderValue::from_str(key))
+    } else {
+        (AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {key}")))
+    };
+    // What no header can hold is refused when the settings are read.
+    if let Ok(mut value) = value {
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
 }
 
 /// The credential headers that hold something, in a fixed order.
@@ -384,6 +402,22 @@ mod tests {
         headers
     }
 
+    #[test]
+    fn a_key_is_lent_only_to_a_request_without_any_credential() {
+        let lent = |key: &str, before: &[(&'static str, &str)]| {
+            let mut headers = headers(before);
+            lend(key, &mut headers, "/v1/responses");
+            ["authorization", "x-api-key"].map(|name| Some(headers.get(name)?.to_str().ok()?.to_owned()))
+        };
+        let text = |value: &str| Some(value.to_owned());
+        assert_eq!(lent("sk-1", &[]), [text("Bearer sk-1"), None]);
+        assert_eq!(lent("sk-1", &[("authorization", "Bearer")]), [text("Bearer sk-1"), None]);
+        assert_eq!(lent("sk-1", &[("authorization", "Bearer dummy")]), [text("Bearer dummy"), None]);
+        assert_eq!(lent("sk-1", &[("x-api-key", "mine")]), [None, text("mine")]);
+        assert_eq!(lent("sk-ant-api03-1", &[]), [None, text("sk-ant-api03-1")]);
+        assert_eq!(lent("sk-ant-oat01-1", &[]), [text("Bearer sk-ant-oat01-1"), None]);
+    }
+
     fn jwt(payload: &str) -> String {
         format!("eyJhbGciOiJSUzI1NiJ9.{}.c2ln", URL_SAFE_NO_PAD.encode(payload))
     }
@@ -444,7 +478,8 @@ mod tests {
 
     #[test]
     fn what_is_meant_for_a_service_we_cannot_find_is_told() {
-        let rows: [(&[(&'static str, &str)], Option<Elsewhere>); 9] = [
+        type Row = (&'static [(&'static str, &'static str)], Option<Elsewhere>);
+        let rows: [Row; 9] = [
             (&[("api-key", "0123456789abcdef")], Some(Elsewhere::Azure)),
             (&[("authorization", "Bearer ya29.a0Af")], Some(Elsewhere::Vertex)),
             (&[("authorization", "AWS4-HMAC-SHA256 Credential=AKIA/x")], Some(Elsewhere::Bedrock)),

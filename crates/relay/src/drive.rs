@@ -7,6 +7,7 @@ use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, Status
 use relay_core::answer::{Listener, Say, Touch, Tried, say};
 use relay_core::call::{Ending, Step};
 use relay_core::client::{Client, Kind};
+use relay_core::event::Outcome;
 use relay_core::failure::{Bar, Failure};
 use relay_core::moment::Moment;
 use relay_core::preamble::{Asked, Head, Preamble, Verdict};
@@ -32,6 +33,8 @@ pub(crate) struct Order {
     pub(crate) account: AccountKey,
     /// A body too large to keep, until its one send has taken it.
     pub(crate) passing: Option<Passing>,
+    /// The answer passes as it comes, unread.
+    pub(crate) untouched: bool,
 }
 
 /// One call on its way.
@@ -222,6 +225,10 @@ impl Drive {
         };
         let asked = self.asked_before(told.arrived);
         let mut answer = Answer::new(head, body, Preamble::new(asked, told, shared.clock.wall()));
+        if self.order.untouched {
+            answer.pass_unread();
+            return Sent::Served(answer, None);
+        }
         match answer.listen(&*shared.clock, self.open.idle()).await {
             Verdict::Hold => {
                 answer.stop_reading();
@@ -247,7 +254,10 @@ impl Drive {
 
     fn serve(mut self, answer: Answer, ending: Option<Verdict>) -> Response<ReplyBody> {
         self.open.commit();
-        reply(answer, self.open, relay_core::event::Outcome::Served, ending, Touch::default())
+        // An answer that nobody read is called what its status says.
+        let refused = self.order.untouched && answer.head.status.as_u16() >= 400;
+        let outcome = if refused { Outcome::Passed } else { Outcome::Served };
+        reply(answer, self.open, outcome, ending, Touch::default())
     }
 
     fn finish(mut self, ending: &Ending, told: Option<Answer>) -> Result<Response<ReplyBody>, Abort> {
@@ -308,7 +318,7 @@ fn head(answer: &Answer, touch: Touch) -> http::response::Parts {
 fn reply(
     answer: Answer,
     open: OpenCall,
-    outcome: relay_core::event::Outcome,
+    outcome: Outcome,
     ending: Option<Verdict>,
     touch: Touch,
 ) -> Response<ReplyBody> {

@@ -9,19 +9,19 @@ use http::header::{
 };
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 
-use crate::guard::TOKEN_HEADER;
+use crate::wishes::is_ours;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
 /// The headers of a request that travel on to the upstream.
 ///
-/// `Host` is the upstream's, `Expect` has been answered here and the token is ours, so none is among them.
-/// `TE: trailers` is, with the `Connection: TE` that it needs (RFC 9110, 10.1.4), if the client said so: it is how
-/// trailers are asked for.
+/// `Host` is the upstream's, `Expect` has been answered here and what begins with `x-steady` is the relay's, so none
+/// of them is among them. `TE: trailers` is, with the `Connection: TE` that it needs (RFC 9110, 10.1.4), if the
+/// client said so: it is how trailers are asked for.
 #[must_use]
 pub fn forwardable(from: &HeaderMap) -> HeaderMap {
-    let mut to = end_to_end(from, |name| *name == HOST || *name == EXPECT || *name == TOKEN_HEADER);
+    let mut to = end_to_end(from, |name| *name == HOST || *name == EXPECT || is_ours(name));
     if accepts_trailers(from) {
         to.append(TE, HeaderValue::from_static("trailers"));
         to.append(CONNECTION, HeaderValue::from_static("TE"));
@@ -126,6 +126,10 @@ mod tests {
             ("transfer-encoding", "chunked"),
             ("upgrade", "websocket"),
             ("expect", "100-continue"),
+            ("x-steady-token", "secret"),
+            ("x-steady-profile", "batch"),
+            ("x-steady", "off"),
+            ("x-steadyish", "stays"),
             ("c", "3"),
             ("c", "4"),
             ("trailer", "x-checksum"),
@@ -135,6 +139,7 @@ mod tests {
         let kept = [
             ("a", "1"),
             ("b", "2"),
+            ("x-steadyish", "stays"),
             ("c", "3"),
             ("c", "4"),
             ("trailer", "x-checksum"),

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use relay_core::config::Limits;
@@ -38,7 +39,9 @@ const STREAM_WINDOW: u32 = 256 * 1024;
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Serves a connection to its end.
-pub(crate) async fn connection(shared: Arc<Shared>, stream: TcpStream) {
+pub(crate) async fn connection(current: Arc<ArcSwap<Shared>>, stream: TcpStream) {
+    // The limits of a connection are those it began with; what tells of the relay's end is the same under all.
+    let shared = current.load_full();
     // A small answer must not wait for the acknowledgement of the one before it.
     let _refused = stream.set_nodelay(true);
     keepalive::watch(&stream);
@@ -48,9 +51,8 @@ pub(crate) async fn connection(shared: Arc<Shared>, stream: TcpStream) {
     let socket = ClientSocket::new(stream, Arc::clone(&flushed));
     let socket = Inbound::new(socket, limits.stall, Arc::clone(&begun));
     let socket = WithInterim::new(socket, interim.clone());
-    let serving = Arc::clone(&shared);
     let service = hyper::service::service_fn(move |request| {
-        let answer = serve(Arc::clone(&serving), request, interim.clone());
+        let answer = serve(current.load_full(), request, interim.clone());
         let flushed = Arc::clone(&flushed);
         async move { Ok::<_, Abort>(answer.await?.map(|body| body.leaving_by(flushed))) }
     });

@@ -1,26 +1,58 @@
-//! Which profile bounds a call: by its route, by the settings, or by what is known of the client.
+//! Which profile bounds a call: by its own wish, by its route, by the settings, or by what is known of the client.
 
 use std::time::Duration;
 
-use relay_core::Profile;
 use relay_core::client::{Client, Kind};
 use relay_core::config::{Config, ProfileChoice, Route};
+use relay_core::{ClientLimit, Profile, ProfileOverrides};
+
+use crate::wishes::Wishes;
 
 /// How long an attended Codex call is held: it has no limit of its own for a head, and a person can press Esc.
 const ATTENDED_CODEX: Duration = Duration::from_secs(30 * 60);
 
 /// The profile's name and its numbers.
-pub(crate) fn of(config: &Config, route: Option<&Route>, client: &Client) -> (String, Profile) {
-    let (name, profile) = match config.profile_choice(route, client.kind) {
+pub(crate) fn of(
+    config: &Config,
+    route: Option<&Route>,
+    client: &Client,
+    wishes: &Wishes,
+) -> (String, Profile) {
+    if wishes.off {
+        return ("off".to_owned(), hands_off());
+    }
+    let (name, mut profile) = match &wishes.profile {
+        // Whoever names a profile gets just that.
+        Some(choice) => chosen(config, choice, client),
+        None => {
+            let (name, profile) = chosen(config, config.profile_choice(route, client.kind), client);
+            let changed = changed(&config.numbers, profile);
+            (name, route.map_or(changed.clone(), |route| self::changed(&route.overrides, changed)))
+        }
+    };
+    if let Some(patience) = wishes.patience {
+        profile.patience = patience;
+        // The wish holds even where the client would bear more.
+        profile.client_limit = ClientLimit::Shortens;
+    }
+    (name, profile)
+}
+
+fn chosen(config: &Config, choice: &ProfileChoice, client: &Client) -> (String, Profile) {
+    match choice {
         ProfileChoice::Named(name) => (name.clone(), named(config, name)),
         ProfileChoice::Auto => automatic(config, client),
-    };
-    let profile = match route.map(|route| route.overrides.apply(&profile)) {
-        Some(Ok(changed)) => changed,
-        // A contradiction is refused when the settings are read.
-        Some(Err(_)) | None => profile,
-    };
-    (name, profile)
+    }
+}
+
+fn changed(by: &ProfileOverrides, profile: Profile) -> Profile {
+    // A contradiction is refused when the settings are read.
+    by.apply(&profile).unwrap_or(profile)
+}
+
+/// One send, whatever comes of it. A client that sends again by itself gets one more each time.
+fn hands_off() -> Profile {
+    Profile { sends: Some(1), ambiguous_resends: 0, ..Profile::interactive() }
 }
 
 fn named(config: &Config, name: &str) -> Profile {
@@ -55,6 +87,8 @@ pub(crate) fn client_limit(config: &Config, client: &mut Client) -> Option<Durat
 mod tests {
     use super::*;
 
+    const NONE: Wishes = Wishes { profile: None, patience: None, off: false };
+
     fn client(kind: Kind, unattended: bool) -> Client {
         Client { unattended, ..Client::unknown(kind) }
     }
@@ -62,7 +96,7 @@ mod tests {
     #[test]
     fn auto_knows_who_waits() {
         let config = Config::default();
-        let of = |kind, unattended| of(&config, None, &client(kind, unattended)).1;
+        let of = |kind, unattended| of(&config, None, &client(kind, unattended), &NONE).1;
         assert_eq!(of(Kind::Codex, true), Profile::patient());
         let tui = of(Kind::Codex, false);
         assert_eq!((tui.sends, tui.patience), (None, Duration::from_secs(1800)));
@@ -72,12 +106,40 @@ mod tests {
     #[test]
     fn a_named_profile_and_a_limit_win_over_what_is_known() {
         let mut config = Config { profile: ProfileChoice::Named("strict".into()), ..Config::default() };
-        assert_eq!(of(&config, None, &client(Kind::Codex, true)).1, Profile::strict());
+        assert_eq!(of(&config, None, &client(Kind::Codex, true), &NONE).1, Profile::strict());
         let limit = Duration::from_secs(1800);
         config.clients.entry(Kind::ClaudeCode).or_default().limit = Some(limit);
         let mut claude = client(Kind::ClaudeCode, false);
         assert_eq!(client_limit(&config, &mut claude), Some(Client::less_margin(limit)));
         assert_eq!(claude.limit, Some(limit));
+    }
+
+    #[test]
+    fn numbers_of_older_tools_hold_in_every_profile_and_a_route_comes_after_them() {
+        let numbers = ProfileOverrides { sends: Some(Some(4)), ..ProfileOverrides::default() };
+        let config = Config { numbers, ..Config::default() };
+        let codex = client(Kind::Codex, false);
+        assert_eq!(of(&config, None, &codex, &NONE).1.sends, Some(4));
+        let overrides = ProfileOverrides { sends: Some(Some(2)), ..ProfileOverrides::default() };
+        let route = Route { overrides, ..Route::default() };
+        assert_eq!(of(&config, Some(&route), &codex, &NONE).1.sends, Some(2));
+    }
+
+    #[test]
+    fn a_wish_comes_before_everything() {
+        let numbers = ProfileOverrides { sends: Some(Some(4)), ..ProfileOverrides::default() };
+        let route = Route { overrides: numbers.clone(), ..Route::default() };
+        let config = Config { numbers, ..Config::default() };
+        let codex = client(Kind::Codex, false);
+        let of = |wishes: &Wishes| of(&config, Some(&route), &codex, wishes);
+        let batch = Wishes { profile: Some(ProfileChoice::from_name("batch")), ..NONE };
+        assert_eq!(of(&batch), ("batch".to_owned(), Profile::batch()));
+        let second = Some(Duration::from_secs(1));
+        let (_, short) = of(&Wishes { patience: second, ..batch });
+        assert_eq!((short.sends, short.patience), (Some(12), Duration::from_secs(1)));
+        assert_eq!(short.client_limit, ClientLimit::Shortens);
+        let (name, off) = of(&Wishes { off: true, ..NONE });
+        assert_eq!((name.as_str(), off.sends, off.ambiguous_resends), ("off", Some(1), 0));
     }
 
     /// How long a call of `client` is held against a service that always answers like this.
@@ -86,7 +148,7 @@ mod tests {
         use relay_core::evidence::{Nature, Operation};
         let config = Config::default();
         let client_limit = client_limit(&config, client);
-        let (_, profile) = of(&config, None, client);
+        let (_, profile) = of(&config, None, client, &NONE);
         let nature = Nature { operation: Operation::Generation, self_contained: true, kept: true };
         let mut now = relay_core::Moment::ZERO;
         let mut dice = relay_core::SeededDice::new(1);

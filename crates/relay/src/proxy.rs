@@ -114,20 +114,21 @@ impl fmt::Debug for Proxy {
 }
 
 /// What the environment or the system says about proxies.
-pub struct SystemProxies(Matcher);
+#[derive(Clone)]
+pub struct SystemProxies(Arc<Matcher>);
 
 impl SystemProxies {
     /// What `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` say now, in either case, or else the settings of
     /// macOS and Windows.
     #[must_use]
     pub fn found() -> Self {
-        Self(Matcher::from_system())
+        Self(Arc::new(Matcher::from_system()))
     }
 
     /// Nothing.
     #[must_use]
     pub fn none() -> Self {
-        Self(Matcher::builder().build())
+        Self(Arc::new(Matcher::builder().build()))
     }
 }
 
@@ -139,7 +140,7 @@ impl fmt::Debug for SystemProxies {
 
 /// All proxies there may be.
 pub(crate) struct Proxies {
-    system: Matcher,
+    system: Arc<Matcher>,
     default: ProxyChoice,
     listening: Vec<SocketAddr>,
 }
@@ -196,7 +197,11 @@ mod tests {
             .https("http://Aladdin:open%20sesame@secure.example")
             .no("direct.example, 10.0.0.0/8")
             .build();
-        Proxies::new(SystemProxies(system), default.parse().unwrap(), vec!["127.0.0.1:8787".parse().unwrap()])
+        Proxies::new(
+            SystemProxies(Arc::new(system)),
+            default.parse().unwrap(),
+            vec!["127.0.0.1:8787".parse().unwrap()],
+        )
     }
 
     #[test]

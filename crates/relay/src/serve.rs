@@ -23,6 +23,7 @@ use crate::shared::Shared;
 use crate::target::{self, Target};
 use crate::understand::Understood;
 use crate::waiting::Company;
+use crate::wishes::{self, Wishes};
 use crate::{admin, tunnel};
 
 /// Serves one request.
@@ -74,6 +75,17 @@ impl From<target::Refusal> for Refused {
             status: refusal.status(),
             fault: Fault::BadRequest,
             code: "no_upstream",
+            words: refusal.to_string(),
+        }
+    }
+}
+
+impl From<wishes::Refusal> for Refused {
+    fn from(refusal: wishes::Refusal) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            fault: Fault::BadRequest,
+            code: "bad_steady_header",
             words: refusal.to_string(),
         }
     }
@@ -175,6 +187,10 @@ async fn forward(
     Addressed { full, to }: Addressed,
     interim: Interim,
 ) -> Result<Response<ReplyBody>, Abort> {
+    let wishes = match Wishes::of(request.headers(), &shared.config) {
+        Ok(wishes) => wishes,
+        Err(refusal) => return Ok(refuse(request, refusal.into()).await),
+    };
     let upgrades = tunnel::is_upgrade(&request);
     // A WebSocket opens with GET on the path that a POST generates on.
     let generates = route(&Method::POST, path_of(&full)).operation == Operation::Generation;
@@ -204,7 +220,7 @@ async fn forward(
         Err(UploadError::Broken(_)) => return Err(Abort::Broken),
         Err(UploadError::Stalled) => return Ok(hang_up(in_refusing_words(&parts, Refused::stalled(stall)))),
     };
-    let understood = Understood::of(&shared, &parts, path_of(&full), (&taken, opened));
+    let understood = Understood::of(&shared, &parts, path_of(&full), (&taken, opened), wishes);
     let target = match (understood.upstream(), target) {
         (Some(name), _) if to.is_none() => shared.targets.named(name, ask),
         (Some(_) | None, known) => known,

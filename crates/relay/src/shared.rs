@@ -1,6 +1,8 @@
-//! What all calls share: settings, upstreams, the ledger, the room for bodies, the observers.
+//! What all calls share: settings, upstreams, the ledger, the room for bodies, the observers; and what of it a
+//! reload replaces.
 
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -36,17 +38,34 @@ pub(crate) struct Common {
     pub(crate) listening: Vec<SocketAddr>,
 }
 
-/// What all calls share.
+/// What a call goes by: the settings in force when it began, and what lasts beyond them, which is reached as if it
+/// stood here. A reload makes another one; open calls keep theirs.
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     pub(crate) targets: Targets,
     pub(crate) guard: Guard,
     pub(crate) upstreams: Upstreams<SendBody>,
+    pub(crate) room: Arc<Room>,
+    proxies: Proxies,
+    tls: Arc<rustls::ClientConfig>,
+    lasting: Arc<Lasting>,
+}
+
+impl Deref for Shared {
+    type Target = Lasting;
+
+    fn deref(&self) -> &Lasting {
+        &self.lasting
+    }
+}
+
+/// What lasts as long as the relay.
+pub(crate) struct Lasting {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) observers: Observers,
     pub(crate) status: Arc<Status>,
-    pub(crate) room: Arc<Room>,
     pub(crate) started: Moment,
+    system_proxies: SystemProxies,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
     open_bodies: Mutex<Vec<Weak<KeptBody>>>,
@@ -54,7 +73,6 @@ pub(crate) struct Shared {
     drain: watch::Sender<bool>,
     plan_warned: AtomicBool,
     crowd_warned: AtomicBool,
-    proxies: Proxies,
 }
 
 impl Shared {
@@ -62,13 +80,8 @@ impl Shared {
         let Common { config, targets, tls, clock, mut observers, system_proxies, listening } = common;
         let status = Arc::new(Status::default());
         observers.push(Arc::clone(&status) as Arc<dyn Observer>);
-        let limits = PoolLimits {
-            connect: config.timeouts.connect,
-            idle: config.timeouts.pool_idle,
-            ..PoolLimits::default()
-        };
         let observers = Observers::new(observers);
-        let proxies = Proxies::new(system_proxies, config.proxy.clone(), listening.clone());
+        let proxies = Proxies::new(system_proxies.clone(), config.proxy.clone(), listening.clone());
         if let Some(words) = proxies.advice() {
             observers.notice(&Notice::Advice(words));
         }
@@ -81,24 +94,79 @@ impl Shared {
         Self {
             targets,
             guard,
-            upstreams: Upstreams::new(&tls, Arc::clone(&clock), limits),
-            observers,
-            proxies,
-            status,
-            room: Room::new(usize::try_from(config.bodies.total).unwrap_or(usize::MAX)),
-            started: clock.now(),
+            upstreams: Upstreams::new(&tls, Arc::clone(&clock), limits(&config)),
+            room: room(&config),
             config: Arc::new(config),
-            clock,
-            ledger: Mutex::default(),
-            cookies: Mutex::default(),
-            open_bodies: Mutex::default(),
-            next_call: AtomicU64::new(1),
-            drain: watch::Sender::new(false),
-            plan_warned: AtomicBool::new(false),
-            crowd_warned: AtomicBool::new(false),
+            proxies,
+            tls,
+            lasting: Arc::new(Lasting {
+                observers,
+                status,
+                started: clock.now(),
+                clock,
+                system_proxies,
+                ledger: Mutex::default(),
+                cookies: Mutex::default(),
+                open_bodies: Mutex::default(),
+                next_call: AtomicU64::new(1),
+                drain: watch::Sender::new(false),
+                plan_warned: AtomicBool::new(false),
+                crowd_warned: AtomicBool::new(false),
+            }),
         }
     }
 
+    /// The same relay under other settings. Connections and the room for bodies go on where nothing about them
+    /// changed; addresses and token stay those it was started with. `tls` where that changed.
+    pub(crate) fn under(
+        &self,
+        config: Config,
+        targets: Targets,
+        tls: Option<Arc<rustls::ClientConfig>>,
+    ) -> Self {
+        let same_connections = tls.is_none() && limits(&config) == limits(&self.config);
+        let tls = tls.unwrap_or_else(|| Arc::clone(&self.tls));
+        let upstreams = if same_connections {
+            self.upstreams.clone()
+        } else {
+            Upstreams::new(&tls, Arc::clone(&self.clock), limits(&config))
+        };
+        let same_room = config.bodies.total == self.config.bodies.total;
+        let guard = Guard { allowed_origins: config.allowed_origins.clone(), ..self.guard.clone() };
+        Self {
+            targets,
+            upstreams,
+            proxies: Proxies::new(self.system_proxies.clone(), config.proxy.clone(), guard.listening.clone()),
+            guard,
+            room: if same_room { Arc::clone(&self.room) } else { room(&config) },
+            config: Arc::new(config),
+            tls,
+            lasting: Arc::clone(&self.lasting),
+        }
+    }
+
+    /// How a request of a client that speaks `version` gets to `upstream`.
+    pub(crate) fn way(&self, upstream: &Upstream, version: Version) -> Way {
+        let wanted = match upstream.http2.unwrap_or(self.config.http2) {
+            Http2::Auto => version == Version::HTTP_2,
+            Http2::Off => false,
+            Http2::Always => true,
+        };
+        let via = self.proxies.towards(upstream);
+        Way { origin: upstream.origin(), via, http2: wanted && upstream.is_https() }
+    }
+}
+
+fn limits(config: &Config) -> PoolLimits {
+    let (connect, idle) = (config.timeouts.connect, config.timeouts.pool_idle);
+    PoolLimits { connect, idle, ..PoolLimits::default() }
+}
+
+fn room(config: &Config) -> Arc<Room> {
+    Room::new(usize::try_from(config.bodies.total).unwrap_or(usize::MAX))
+}
+
+impl Lasting {
     /// From now on no call waits any more.
     pub(crate) fn start_draining(&self) {
         self.drain.send_replace(true);
@@ -117,17 +185,6 @@ impl Shared {
         let mut drain = self.drain.subscribe();
         // The sender lives as long as the app does.
         let _gone = drain.wait_for(|draining| *draining).await;
-    }
-
-    /// How a request of a client that speaks `version` gets to `upstream`.
-    pub(crate) fn way(&self, upstream: &Upstream, version: Version) -> Way {
-        let wanted = match upstream.http2.unwrap_or(self.config.http2) {
-            Http2::Auto => version == Version::HTTP_2,
-            Http2::Off => false,
-            Http2::Always => true,
-        };
-        let via = self.proxies.towards(upstream);
-        Way { origin: upstream.origin(), via, http2: wanted && upstream.is_https() }
     }
 
     pub(crate) fn add_cookies(&self, upstream: &Upstream, account: AccountKey, headers: &mut HeaderMap) {

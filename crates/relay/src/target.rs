@@ -21,12 +21,12 @@ use std::sync::Arc;
 
 use http::header::{HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
-use http::{Method, StatusCode};
-use relay_core::config::{self, Config, Http2, ProxyChoice, UpstreamChoice};
+use http::{HeaderMap, Method, StatusCode};
+use relay_core::config::{self, Config, Http2, ProxyChoice, Secret, UpstreamChoice};
 use relay_core::units::Invalid;
 use relay_core::{BaseUrl, Scheme};
 
-use crate::credential::{Elsewhere, Issuer, Verdict};
+use crate::credential::{Elsewhere, Issuer, Verdict, lend};
 use crate::upstream::Origin;
 
 /// Paths that belong to a version of the API, and that clients send without it if their base URL has none.
@@ -60,6 +60,8 @@ pub struct Upstream {
     pub name: String,
     /// Where it is.
     pub url: BaseUrl,
+    /// A key for requests that carry no credential.
+    pub api_key: Option<Secret>,
     /// Headers that are added to every request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Whether recognised credentials may go there without TLS.
@@ -79,6 +81,7 @@ impl Upstream {
         Self {
             name: name.to_owned(),
             url: entry.url.clone(),
+            api_key: entry.api_key.clone(),
             headers: entry.headers.clone(),
             allow_plaintext: entry.allow_plaintext,
             v1: if entry.strips_v1() { V1::Strip } else { V1::Add },
@@ -111,6 +114,13 @@ impl Upstream {
     #[must_use]
     pub fn shown(&self) -> String {
         format!("{}://{}", self.url.scheme().name(), self.url.authority())
+    }
+
+    /// Adds the key of this upstream, where there is one, to a request that carries no credential at all.
+    pub fn lend_key(&self, headers: &mut HeaderMap, path_and_query: &str) {
+        if let Some(key) = &self.api_key {
+            lend(key.expose(), headers, path_and_query);
+        }
     }
 
     /// Whether this upstream is the relay itself, as far as can be told without looking names up.

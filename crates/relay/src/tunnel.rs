@@ -56,10 +56,12 @@ pub(crate) async fn open(
     let (parts, _no_body) = request.into_parts();
     let mut ask = Request::new(SendBody::Kept(None));
     *ask.method_mut() = parts.method;
+    let path = target.path_and_query.to_string();
     *ask.uri_mut() = http::Uri::from(target.path_and_query);
     *ask.headers_mut() = forwardable(&parts.headers);
     keep_case(&parts.extensions, ask.extensions_mut());
     let headers = ask.headers_mut();
+    upstream.lend_key(headers, &path);
     if let Ok(host) = HeaderValue::from_str(&upstream.url.authority()) {
         headers.insert(header::HOST, host);
     }

@@ -30,6 +30,7 @@ use crate::profile;
 use crate::shared::Shared;
 use crate::target::Target;
 use crate::waiting::Early;
+use crate::wishes::Wishes;
 
 /// What was understood of a request whose body is at hand or on its way.
 pub(crate) struct Understood {
@@ -40,13 +41,20 @@ pub(crate) struct Understood {
     peeked: Option<Peek>,
     /// The route of the settings that fits.
     by: Option<config::Route>,
+    wishes: Wishes,
     opened: Moment,
     encoding: Option<Encoding>,
 }
 
 impl Understood {
     /// Reads a request that was accepted at a moment, as far as it was taken in.
-    pub(crate) fn of(shared: &Shared, parts: &Parts, path: &str, (taken, opened): (&Taken, Moment)) -> Self {
+    pub(crate) fn of(
+        shared: &Shared,
+        parts: &Parts,
+        path: &str,
+        (taken, opened): (&Taken, Moment),
+        wishes: Wishes,
+    ) -> Self {
         let route = route(&parts.method, path);
         let encoding = Encoding::named(parts.headers.get_all(http::header::CONTENT_ENCODING));
         let posted = parts.method == Method::POST;
@@ -62,15 +70,17 @@ impl Understood {
         let model = peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let by = shared.config.route(path, client.kind, model).cloned();
         let nature = nature(route.operation, kept, peeked.as_ref());
-        Self { route, client, client_limit, nature, peeked, by, encoding, opened }
+        Self { route, client, client_limit, nature, peeked, by, wishes, opened, encoding }
     }
 
     /// The stream that begins before its answer, where the settings want one.
     pub(crate) fn early(&self, shared: &Shared) -> Option<Early> {
         let streams = self.peeked.as_ref().and_then(|body| body.stream).unwrap_or(false);
         // Codex waits for a head for as long as it takes, and takes no comment for life.
-        let gains =
-            streams && self.route.operation == Operation::Generation && self.client.kind != Kind::Codex;
+        let gains = streams
+            && self.route.operation == Operation::Generation
+            && self.client.kind != Kind::Codex
+            && !self.wishes.off;
         if gains { Early::of(&shared.config.waiting, self.route.dialect) } else { None }
     }
 
@@ -81,14 +91,15 @@ impl Understood {
 
     /// The call.
     pub(crate) fn into_call(self, shared: &Arc<Shared>, parts: Parts, target: Target, taken: Taken) -> Drive {
-        let opened = self.opened;
+        let (opened, untouched) = (self.opened, self.wishes.off);
         let account = account_key(&parts.headers, target.path_and_query.as_str());
         let (kept, passing) = match taken {
             Taken::Kept(bytes, place) => (Some((bytes, place)), None),
             Taken::Passing(passing) => (None, Some(passing)),
         };
         let body = KeptBody::new(account.number(), self.encoding, decode_limit(shared), kept);
-        let (profile_name, profile) = profile::of(&shared.config, self.by.as_ref(), &self.client);
+        let (profile_name, profile) =
+            profile::of(&shared.config, self.by.as_ref(), &self.client, &self.wishes);
         let (before, not_before) = inherited(shared, &self.client, &body, opened);
         let asked = self.asked(shared, opened);
         let mut headers = forwardable(&parts.headers);
@@ -110,9 +121,10 @@ impl Understood {
             OpenCall::new(Arc::clone(shared), shared.next_call(), Call::new(plan, opened), self.client, body);
         open.may_be_cut(turn);
         open.emit(&Event::CallOpened { labels, inherited_sends: before.sends });
+        target.upstream.lend_key(&mut headers, target.path_and_query.as_str());
         let way = shared.way(&target.upstream, parts.version);
         let Parts { method, extensions, .. } = parts;
-        let order = Order { method, headers, extensions, target, way, account, passing };
+        let order = Order { method, headers, extensions, target, way, account, passing, untouched };
         Drive { open, order, asked, opened }
     }
 
@@ -127,7 +139,8 @@ impl Understood {
             && generation
             && self.route.dialect.name() == "openai_responses"
             && self.nature.self_contained
-            && peeked.is_some_and(|body| !body.compaction);
+            && peeked.is_some_and(|body| !body.compaction)
+            && !self.wishes.off;
         let cuts_left =
             client.turn.as_ref().is_some_and(|turn| shared.ledger().cuts(turn, now) < settings.cuts);
         Asked {

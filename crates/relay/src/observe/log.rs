@@ -1,128 +1,307 @@
-//! The log on standard error: silent when healthy, one line per wait, one closing line per call that was retried.
+//! The log: silent when healthy, one line per wait, one closing line per call that was retried; more where the level
+//! asks for it. Lines go to standard error and, where one is named, to a file. Writing never slows a call.
+
+mod queue;
+mod record;
+mod rotate;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use relay_core::Moment;
+use relay_core::config::{LogFormat, LogLevel, LogSettings};
 use relay_core::event::{CallId, Closing, Event, Labels, Outcome};
 
+use self::queue::{Queue, Sink};
+use self::record::{Body, Field, Medium, Record};
+use self::rotate::Rotating;
 use super::{Notice, Observer};
+use crate::clock::Clock;
+
+/// Why there is no log.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The file cannot be written.
+    #[error(
+        "the log file {path} cannot be written: {source}\nhint: name another with --log-file, or leave it out"
+    )]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system gives no thread to write with.
+    #[error("the log cannot be written: {0}")]
+    NoThread(io::Error),
+}
 
 /// Writes log lines.
-#[derive(Debug, Default)]
 pub struct Log {
+    clock: Arc<dyn Clock>,
+    /// The place of the level in [`LogLevel::ALL`].
+    level: AtomicUsize,
+    outlets: Vec<Outlet>,
     // The labels of open calls; events carry none but the first.
     labels: Mutex<BTreeMap<CallId, Labels>>,
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Log to {} places", self.outlets.len())
+    }
+}
+
+struct Outlet {
+    format: LogFormat,
+    medium: Medium,
+    queue: Queue,
+}
+
+struct Stderr;
+
+impl Sink for Stderr {
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        // In one piece: others write there too.
+        io::stderr().write_all([line, "\n"].concat().as_bytes())
+    }
+}
+
+impl Log {
+    /// Opens what the settings name, and standard error where it is free for that.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn start(
+        settings: &LogSettings,
+        clock: Arc<dyn Clock>,
+        stderr_is_free: bool,
+    ) -> Result<Self, LogError> {
+        let format = settings.format;
+        let mut outlets = Vec::new();
+        if stderr_is_free {
+            outlets.push(outlet(Stderr, format, Medium::Stderr, &clock)?);
+        }
+        if let Some(path) = &settings.file {
+            let file = Rotating::open(path, settings.max_size, settings.max_files)
+                .map_err(|source| LogError::File { path: path.clone(), source })?;
+            outlets.push(outlet(file, format, Medium::File, &clock)?);
+        }
+        let log = Self { clock, level: AtomicUsize::new(0), outlets, labels: Mutex::default() };
+        log.set_level(settings.level);
+        Ok(log)
+    }
+
+    /// From now on lines of this level and above it are written.
+    pub fn set_level(&self, level: LogLevel) {
+        self.level.store(level as usize, Ordering::Relaxed);
+    }
+
+    /// Writes what is left, as far as that takes a moment only.
+    pub fn close(&self) {
+        for outlet in &self.outlets {
+            outlet.queue.close();
+        }
+    }
+
+    fn wants(&self, level: LogLevel) -> bool {
+        level as usize <= self.level.load(Ordering::Relaxed)
+    }
+
+    fn write(&self, record: &Record) {
+        if !self.wants(record.level) {
+            return;
+        }
+        let at = self.clock.wall();
+        for outlet in &self.outlets {
+            outlet.queue.push(record.line(outlet.format, outlet.medium, at));
+        }
+    }
+}
+
+fn outlet(
+    sink: impl Sink,
+    format: LogFormat,
+    medium: Medium,
+    clock: &Arc<dyn Clock>,
+) -> Result<Outlet, LogError> {
+    let clock = Arc::clone(clock);
+    let told = move |lost: u64| {
+        let fields = Body::Fields(vec![("lines", Field::Count(lost))]);
+        Record { level: LogLevel::Warn, event: "log_lost", body: fields }.line(format, medium, clock.wall())
+    };
+    Ok(Outlet { format, medium, queue: Queue::start(sink, told).map_err(LogError::NoThread)? })
 }
 
 impl Observer for Log {
     fn see(&self, call: CallId, _at: Moment, event: &Event) {
         let mut open = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
-        match event {
-            Event::CallOpened { labels, inherited_sends } => {
-                if *inherited_sends > 0 {
-                    debug(&format!("[resend] by=client sends_before={inherited_sends} id={call}"));
-                }
+        let closed;
+        let labels = match event {
+            Event::CallOpened { labels, .. } => {
                 open.insert(call, labels.clone());
+                Some(labels)
             }
-            Event::WaitStarted { .. } | Event::StreamCut { .. } | Event::FaultSeen { .. } => {
-                if let Some(line) = open.get(&call).and_then(|labels| line(call, labels, event)) {
-                    info(&line);
-                }
-            }
-            Event::CallClosed(closing) => {
-                let labels = open.remove(&call);
-                if let Some(line) = labels.and_then(|labels| closing_line(call, &labels, closing)) {
-                    info(&line);
-                }
+            Event::CallClosed(_) => {
+                closed = open.remove(&call);
+                closed.as_ref()
             }
             Event::SendStarted { .. }
             | Event::HeadArrived { .. }
+            | Event::FaultSeen { .. }
+            | Event::WaitStarted { .. }
             | Event::GrantTaken { .. }
-            | Event::Committed { .. } => {}
+            | Event::Committed { .. }
+            | Event::StreamCut { .. } => open.get(&call),
+        };
+        let wanted = labels.filter(|_| self.wants(level(event)));
+        if let Some(record) = wanted.map(|labels| record(call, labels, event)) {
+            self.write(&record);
         }
     }
 
     fn notice(&self, notice: &Notice) {
-        match notice {
-            Notice::Listening { url } => info(&format!(
-                "Steady Relay listening on {url}\n  \
-                 next: point a client's base URL here, or start one with `steady-relay run -- codex`\n  \
-                 look: {url}/__steady/status"
-            )),
-            Notice::Advice(words) => warn(words),
-            Notice::Draining { open: 0, .. } => info("stopping: no call is open"),
-            Notice::Draining { open, within } => info(&format!(
-                "stopping: {open} {} open, waiting for {} at most {:.0} s; once more to stop now",
-                if *open == 1 { "call is" } else { "calls are" },
-                if *open == 1 { "it" } else { "them" },
-                within.as_secs_f64()
-            )),
-            Notice::Stopping { open: 0 } => {}
-            Notice::Stopping { open } => warn(&format!("stopped with {open} open calls dropped")),
-            Notice::AcceptFailed(words) => warn(&format!("cannot accept connections for now: {words}")),
+        if let Some(record) = words(notice) {
+            self.write(&record);
         }
     }
 }
 
-fn debug(line: &str) {
-    tracing::event!(tracing::Level::DEBUG, "{line}");
+fn words(notice: &Notice) -> Option<Record> {
+    let (level, event, words) = match notice {
+        Notice::Listening { url } => (
+            LogLevel::Info,
+            "listening",
+            format!(
+                "Steady Relay listening on {url}\n  \
+                 next: point a client's base URL here, or start one with `steady-relay run -- codex`\n  \
+                 look: {url}/__steady/status"
+            ),
+        ),
+        Notice::Advice(words) => (LogLevel::Warn, "advice", words.clone()),
+        Notice::Reloaded { kept } if kept.is_empty() => {
+            (LogLevel::Info, "reloaded", "settings reloaded: they hold for new calls".to_owned())
+        }
+        Notice::Reloaded { kept } => (
+            LogLevel::Warn,
+            "reloaded",
+            format!("settings reloaded: they hold for new calls; {} only after a restart", kept.join(", ")),
+        ),
+        Notice::ReloadRefused(errors) => {
+            (LogLevel::Error, "reload_refused", format!("settings not reloaded, the old ones stay\n{errors}"))
+        }
+        Notice::Draining { open: 0, .. } => {
+            (LogLevel::Info, "draining", "stopping: no call is open".to_owned())
+        }
+        Notice::Draining { open, within } => (
+            LogLevel::Info,
+            "draining",
+            format!(
+                "stopping: {open} {} open, waiting for {} at most {:.0} s; once more to stop now",
+                if *open == 1 { "call is" } else { "calls are" },
+                if *open == 1 { "it" } else { "them" },
+                within.as_secs_f64()
+            ),
+        ),
+        Notice::Stopping { open: 0 } => return None,
+        Notice::Stopping { open } => {
+            (LogLevel::Warn, "stopping", format!("stopped with {open} open calls dropped"))
+        }
+        Notice::AcceptFailed(words) => {
+            (LogLevel::Warn, "accept_failed", format!("cannot accept connections for now: {words}"))
+        }
+    };
+    Some(Record::words(level, event, words))
 }
 
-fn info(line: &str) {
-    tracing::event!(tracing::Level::INFO, "{line}");
-}
-
-fn warn(line: &str) {
-    tracing::event!(tracing::Level::WARN, "{line}");
-}
-
-fn line(call: CallId, labels: &Labels, event: &Event) -> Option<String> {
-    let model = labels.model.as_deref().unwrap_or("-");
-    let upstream = &labels.upstream;
+/// How important an event is. A call that went well is told of at `debug`.
+fn level(event: &Event) -> LogLevel {
     match event {
-        Event::WaitStarted { send, wait, fault, status } => Some(format!(
-            "[retry] send={send} status={} fault={} wait={:.1}s model={model} upstream={upstream} id={call}",
-            status.map_or_else(|| "-".to_owned(), |status| status.to_string()),
-            fault.name(),
-            wait.as_secs_f64()
-        )),
-        Event::StreamCut { fault, cuts } => Some(format!(
-            "[cut] fault={} cuts={cuts} model={model} upstream={upstream} id={call}",
-            fault.name()
-        )),
+        Event::WaitStarted { .. } | Event::StreamCut { .. } => LogLevel::Info,
+        Event::CallClosed(closing) => match closing.outcome {
+            Outcome::Served | Outcome::Passed | Outcome::ClientLeft if closing.sends < 2 => LogLevel::Debug,
+            Outcome::Served
+            | Outcome::Passed
+            | Outcome::ClientLeft
+            | Outcome::Returned
+            | Outcome::Refused
+            | Outcome::GaveUp
+            | Outcome::Broken
+            | Outcome::Cut => LogLevel::Info,
+        },
+        Event::CallOpened { inherited_sends: 1.., .. } => LogLevel::Debug,
         Event::CallOpened { .. }
         | Event::SendStarted { .. }
         | Event::HeadArrived { .. }
         | Event::FaultSeen { .. }
         | Event::GrantTaken { .. }
-        | Event::Committed { .. }
-        | Event::CallClosed(_) => None,
+        | Event::Committed { .. } => LogLevel::Trace,
     }
 }
 
-/// One line for a call that was retried or that the relay did not serve; none for a healthy one.
-fn closing_line(call: CallId, labels: &Labels, closing: &Closing) -> Option<String> {
-    let quiet = match closing.outcome {
-        Outcome::Served | Outcome::Passed | Outcome::ClientLeft => closing.sends < 2,
-        Outcome::Returned | Outcome::Refused | Outcome::GaveUp | Outcome::Broken | Outcome::Cut => false,
+fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
+    let count = |count: &u32| Field::Count(u64::from(*count));
+    let (name, mut fields) = match event {
+        Event::CallOpened { labels, inherited_sends } => (
+            "open",
+            vec![
+                ("client", Field::Name(labels.client.to_owned())),
+                ("dialect", Field::Name(labels.dialect.to_owned())),
+                ("operation", Field::Name(labels.operation.name().to_owned())),
+                ("profile", Field::Name(labels.profile.to_string())),
+                ("inherited_sends", count(inherited_sends)),
+            ],
+        ),
+        Event::SendStarted { send } => ("send", vec![("send", count(send))]),
+        Event::HeadArrived { send, status } => {
+            ("head", vec![("send", count(send)), ("status", Field::Count(u64::from(*status)))])
+        }
+        Event::FaultSeen { send, fault, evidence, status, code } => (
+            "fault",
+            vec![
+                ("send", count(send)),
+                ("status", Field::count(*status)),
+                ("fault", Field::Name(fault.name().to_owned())),
+                ("evidence", Field::name(evidence.map(relay_core::Evidence::name))),
+                ("code", Field::name(code.as_deref())),
+            ],
+        ),
+        Event::WaitStarted { send, wait, fault, status } => (
+            "retry",
+            vec![
+                ("send", count(send)),
+                ("status", Field::count(*status)),
+                ("fault", Field::Name(fault.name().to_owned())),
+                ("wait", Field::Seconds(wait.as_secs_f64())),
+            ],
+        ),
+        Event::GrantTaken { send } => ("grant", vec![("send", count(send))]),
+        Event::Committed { send } => ("commit", vec![("send", count(send))]),
+        Event::StreamCut { fault, cuts } => {
+            ("cut", vec![("fault", Field::Name(fault.name().to_owned())), ("cuts", count(cuts))])
+        }
+        Event::CallClosed(closing) => ("done", closing_fields(closing)),
     };
-    if quiet {
-        return None;
+    fields.push(("model", Field::name(labels.model.as_deref())));
+    fields.push(("upstream", Field::Name(labels.upstream.to_string())));
+    fields.push(("id", Field::Name(call.to_string())));
+    Record { level: level(event), event: name, body: Body::Fields(fields) }
+}
+
+fn closing_fields(closing: &Closing) -> Vec<(&'static str, Field)> {
+    let mut fields = vec![
+        ("outcome", Field::Name(closing.outcome.name().to_owned())),
+        ("sends", Field::Count(u64::from(closing.sends))),
+        ("waited", Field::Seconds(closing.waited.as_secs_f64())),
+        ("fault", Field::name(closing.last_fault.map(relay_core::Fault::name))),
+    ];
+    if closing.maybe_billed_twice > 0 {
+        fields.push(("maybe_billed_twice", Field::Count(u64::from(closing.maybe_billed_twice))));
     }
-    let fault = closing.last_fault.map_or("-", relay_core::Fault::name);
-    let billed = match closing.maybe_billed_twice {
-        0 => String::new(),
-        count => format!(" maybe_billed_twice={count}"),
-    };
-    Some(format!(
-        "[done] outcome={} sends={} waited={:.1}s fault={fault}{billed} model={} upstream={} id={call}",
-        closing.outcome.name(),
-        closing.sends,
-        closing.waited.as_secs_f64(),
-        labels.model.as_deref().unwrap_or("-"),
-        labels.upstream,
-    ))
+    fields
 }
 
 #[cfg(test)]
@@ -143,6 +322,14 @@ mod tests {
             model: Some("gpt-x".into()),
             profile: "interactive".into(),
         }
+    }
+
+    fn text(event: &Event) -> String {
+        record(CallId(7), &labels(), event).line(
+            LogFormat::Text,
+            Medium::Stderr,
+            std::time::SystemTime::UNIX_EPOCH,
+        )
     }
 
     fn closing(outcome: Outcome, sends: u32) -> Closing {
@@ -166,18 +353,60 @@ mod tests {
             status: Some(503),
         };
         insta::assert_snapshot!(
-            line(CallId(7), &labels(), &event).unwrap(),
+            text(&event),
             @"[retry] send=2 status=503 fault=at_capacity wait=2.1s model=gpt-x upstream=openai id=c7"
         );
     }
 
     #[test]
-    fn a_retried_call_closes_with_one_line_and_a_healthy_one_with_none() {
+    fn a_retried_call_closes_with_one_line_and_a_healthy_one_is_quiet() {
         insta::assert_snapshot!(
-            closing_line(CallId(7), &labels(), &closing(Outcome::Served, 3)).unwrap(),
+            text(&Event::CallClosed(closing(Outcome::Served, 3))),
             @"[done] outcome=served sends=3 waited=6.3s fault=at_capacity model=gpt-x upstream=openai id=c7"
         );
-        assert_eq!(closing_line(CallId(7), &labels(), &closing(Outcome::Served, 1)), None);
-        assert!(closing_line(CallId(7), &labels(), &closing(Outcome::Broken, 1)).is_some());
+        let level = |outcome, sends| level(&Event::CallClosed(closing(outcome, sends)));
+        assert_eq!(level(Outcome::Served, 3), LogLevel::Info);
+        assert_eq!(level(Outcome::Served, 1), LogLevel::Debug);
+        assert_eq!(level(Outcome::Broken, 1), LogLevel::Info);
+        let billed = Closing { maybe_billed_twice: 1, ..closing(Outcome::Served, 2) };
+        assert!(text(&Event::CallClosed(billed)).contains(" fault=at_capacity maybe_billed_twice=1 model="));
+    }
+
+    #[test]
+    fn each_step_has_its_line() {
+        insta::assert_snapshot!(
+            text(&Event::CallOpened { labels: labels(), inherited_sends: 2 }),
+            @"[open] client=codex dialect=openai_responses operation=generation profile=interactive inherited_sends=2 model=gpt-x upstream=openai id=c7"
+        );
+        let fault = Event::FaultSeen {
+            send: 1,
+            fault: Fault::NeverSent,
+            evidence: Some(relay_core::Evidence::NeverSent),
+            status: None,
+            code: Some("refused".into()),
+        };
+        insta::assert_snapshot!(
+            text(&fault),
+            @"[fault] send=1 status=- fault=never_sent evidence=never_sent code=refused model=gpt-x upstream=openai id=c7"
+        );
+        insta::assert_snapshot!(
+            text(&Event::StreamCut { fault: Fault::Overloaded, cuts: 2 }),
+            @"[cut] fault=overloaded cuts=2 model=gpt-x upstream=openai id=c7"
+        );
+    }
+
+    #[test]
+    fn a_reload_says_what_needs_a_restart_and_why_it_was_refused() {
+        let said = |notice: &Notice| {
+            let record = words(notice).unwrap();
+            (record.level, record.line(LogFormat::Text, Medium::Stderr, std::time::SystemTime::UNIX_EPOCH))
+        };
+        let kept = vec!["relay.port".to_owned(), "log.file".to_owned()];
+        let words = "settings reloaded: they hold for new calls; relay.port, log.file only after a restart";
+        assert_eq!(said(&Notice::Reloaded { kept }), (LogLevel::Warn, words.to_owned()));
+        assert_eq!(said(&Notice::Reloaded { kept: vec![] }).0, LogLevel::Info);
+        let refused = said(&Notice::ReloadRefused("error: a\nhint: b".to_owned()));
+        let words = "settings not reloaded, the old ones stay\nerror: a\nhint: b";
+        assert_eq!(refused, (LogLevel::Error, words.to_owned()));
     }
 }

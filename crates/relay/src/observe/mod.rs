@@ -19,6 +19,13 @@ pub enum Notice {
     },
     /// Something a person should know once.
     Advice(String),
+    /// New settings hold for new calls.
+    Reloaded {
+        /// The keys that were changed and need a restart.
+        kept: Vec<String>,
+    },
+    /// Changed settings have errors; the old ones stay.
+    ReloadRefused(String),
     /// The relay stops taking calls and waits for those that are open.
     Draining {
         /// How many calls are open.

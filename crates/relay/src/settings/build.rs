@@ -12,20 +12,20 @@ use relay_core::config::{
 };
 use relay_core::listen::is_self;
 use relay_core::units::{Invalid, show_bytes};
-use relay_core::{BaseUrl, Profile, ProfileOverrides};
+use relay_core::{BaseUrl, ClientLimit, Profile, ProfileOverrides, Scheme};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Builds the settings. They are to be used only if nothing was found.
-pub(super) fn build(drafts: Drafts, layers: Layers, folder: Option<&Path>, found: &mut Findings) -> Config {
+pub(super) fn build(drafts: Drafts, layers: &Layers, folder: Option<&Path>, found: &mut Findings) -> Config {
     let mut build = Build { config: Config::default(), found };
-    build.plain(&drafts, &layers, folder);
+    build.plain(&drafts, layers, folder);
     build.upstreams(drafts.upstreams);
     build.profiles(&drafts.profiles);
-    build.choices(&layers);
+    build.choices(layers);
     build.clients(&drafts.clients);
     build.routes(drafts.routes);
-    build.guarded(&layers);
+    build.guarded(layers);
     build.config
 }
 
@@ -50,7 +50,16 @@ impl Build<'_> {
         config.limits = drafts.limits.clone();
         config.http2 = drafts.relay.http2.unwrap_or(config.http2);
         config.proxy = drafts.relay.proxy.clone().unwrap_or_default();
+        config.numbers.sends = layers.sends.map(Some);
+        config.numbers.patience = layers.patience;
+        // A time that is asked for holds, even where the client would bear more.
+        config.numbers.client_limit = layers.patience.map(|_| ClientLimit::Shortens);
         config.log = drafts.log.clone();
+        let file =
+            drafts.log.file.as_ref().map(|path| folder.map_or(path.clone(), |folder| folder.join(path)));
+        config.log.file = layers.log_file.clone().or(file);
+        config.log.level = layers.log_level.unwrap_or(config.log.level);
+        config.log.format = layers.log_format.unwrap_or(config.log.format);
         config.allowed_origins.clone_from(&drafts.relay.allowed_origins);
         let beside =
             drafts.relay.ca_file.iter().map(|path| folder.map_or(path.clone(), |folder| folder.join(path)));
@@ -86,11 +95,15 @@ impl Build<'_> {
             let upstream = Upstream {
                 url,
                 headers: draft.headers.unwrap_or(before.headers),
+                api_key: draft.api_key.or(before.api_key),
                 allow_plaintext: draft.allow_plaintext.unwrap_or(before.allow_plaintext),
                 strip_v1: draft.strip_v1.or(before.strip_v1),
                 http2: draft.http2.or(before.http2),
                 proxy: draft.proxy.or(before.proxy),
             };
+            if let Some(span) = spans.get("api_key") {
+                self.not_in_the_clear(&upstream, Place::File(span.clone()));
+            }
             self.config.upstreams.insert(name, upstream);
         }
     }
@@ -162,6 +175,7 @@ impl Build<'_> {
                         self.not_ourselves(&upstream.url, set.place.clone());
                     }
                     self.config.upstream = Some(choice);
+                    self.lend_key(layers);
                 }
                 Err(error) => {
                     let value = quoted(&set.value, &set.place);
@@ -171,6 +185,29 @@ impl Build<'_> {
         }
         if let Some(set) = &layers.profile {
             self.config.profile = self.profile_named(&set.value, set.place.clone(), "relay.profile");
+        }
+    }
+
+    /// The key that an env file brings, for the upstream of everything.
+    fn lend_key(&mut self, layers: &Layers) {
+        let Some(key) = &layers.api_key else { return };
+        let upstream = match &mut self.config.upstream {
+            Some(UpstreamChoice::Named(name)) => self.config.upstreams.get_mut(name),
+            Some(UpstreamChoice::Url(upstream)) => Some(upstream),
+            None => None,
+        };
+        if let Some(upstream) = upstream {
+            upstream.api_key = Some(key.value.clone());
+            let upstream = upstream.clone();
+            self.not_in_the_clear(&upstream, key.place.clone());
+        }
+    }
+
+    fn not_in_the_clear(&mut self, upstream: &Upstream, key: Place) {
+        if upstream.url.scheme() == Scheme::Http && !upstream.url.is_loopback() && !upstream.allow_plaintext {
+            let what = format!("the key would go to {} over plain http", upstream.url.authority());
+            let hint = "use https, or say allow_plaintext = true in the upstream's own entry";
+            self.found.add(key, what, hint);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What is wrong with the settings, where, and how it is told: the place, the line with a caret, one hint.
 //! Not the finding of it. No secret reaches a message: what may be one is masked by its position in the file.
 
+use super::env_file::EnvPlace;
 use relay_core::units::Invalid;
 use std::fmt;
 use std::ops::Range;
@@ -16,7 +17,7 @@ pub struct SettingsError {
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
-    /// Where: `config.toml:3:11`, `STEADY_RELAY_PORT` or `--port`.
+    /// Where: `config.toml:3:11`, `relay.env:2: PORT`, `STEADY_RELAY_PORT` or `--port`.
     pub at: String,
     /// What is wrong.
     pub what: String,
@@ -54,6 +55,8 @@ pub(super) enum Place {
     File(Range<usize>),
     /// A whole file, which could not be read.
     WholeFile(PathBuf),
+    /// A line of an env file.
+    EnvFile(EnvPlace),
     /// A variable of the environment.
     Env(&'static str),
     /// A flag.
@@ -108,7 +111,7 @@ impl Findings {
     pub(super) fn drop_where(&mut self, is_doubtful: impl Fn(&Range<usize>) -> bool) {
         self.list.retain(|finding| match &finding.place {
             Place::File(span) => !is_doubtful(span),
-            Place::WholeFile(_) | Place::Env(_) | Place::Flag(_) | Place::Default => true,
+            Place::WholeFile(_) | Place::EnvFile(_) | Place::Env(_) | Place::Flag(_) | Place::Default => true,
         });
     }
 
@@ -127,14 +130,15 @@ impl Findings {
     }
 }
 
-/// The file from its top to its end, then the environment, then flags.
+/// The file from its top to its end, then env files, then the environment, then flags.
 const fn order(place: &Place) -> (u8, usize) {
     match place {
         Place::WholeFile(_) => (0, 0),
         Place::File(span) => (1, span.start),
-        Place::Env(_) => (2, 0),
-        Place::Flag(_) => (3, 0),
-        Place::Default => (4, 0),
+        Place::EnvFile(place) => (2, place.line),
+        Place::Env(_) => (3, 0),
+        Place::Flag(_) => (4, 0),
+        Place::Default => (5, 0),
     }
 }
 
@@ -145,6 +149,10 @@ fn shown(finding: Finding, path: &Path, text: &str, masks: &[Range<usize>]) -> I
             (format!("{}:{line}:{column}", path.display()), Some(excerpt))
         }
         Place::WholeFile(path) => (path.display().to_string(), None),
+        Place::EnvFile(EnvPlace { path, line, name }) => {
+            let name = if name.is_empty() { name } else { format!(": {name}") };
+            (format!("{}:{line}{name}", path.display()), None)
+        }
         Place::Env(name) | Place::Flag(name) => (name.to_owned(), None),
         Place::Default => ("settings".to_owned(), None),
     };
@@ -157,7 +165,7 @@ const WIDTH: usize = 100;
 /// Line and column (from 1, in characters) of a span, and its line with a caret below.
 fn excerpt(text: &str, span: &Range<usize>, masks: &[Range<usize>]) -> (usize, usize, String) {
     let line = line_around(text, span.start);
-    let number = text.get(..line.start).unwrap_or_default().matches('\n').count() + 1;
+    let number = line_of(text, line.start);
     let content = text.get(line.clone()).unwrap_or_default();
     let mut shown: Vec<char> = Vec::new();
     let (mut column, mut caret, mut length) = (1, None, 0);
@@ -192,6 +200,11 @@ fn excerpt(text: &str, span: &Range<usize>, masks: &[Range<usize>]) -> (usize, u
     let space = " ".repeat(caret - from);
     let carets = "^".repeat(length.clamp(1, WIDTH));
     (number, column, format!("  {number} | {}\n  {gutter} | {space}{carets}", part.trim_end()))
+}
+
+/// The number of the line that holds `offset`, from 1.
+pub(super) fn line_of(text: &str, offset: usize) -> usize {
+    text.get(..offset).unwrap_or_default().matches('\n').count() + 1
 }
 
 /// The bytes of the line that holds `offset`, without its end.

@@ -1,11 +1,13 @@
 //! The configuration file: where it is, its bytes as text, and its sections as drafts.
 //! Not what one section demands of another (that is `build`).
 
+use super::env_file::EnvFile;
 use super::errors::{Findings, Place, line_around};
 use super::keys::{
-    BODIES, CLIENT, CODEX, HOLD, LIMITS, LOG, NUMBERS, PROFILE, ProfileDraft, RELAY, ROUTE, RelayDraft,
-    RouteDraft, TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
+    BODIES, CLIENT, CODEX, HOLD, LIMITS, LOG, PROFILE, ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft,
+    TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
 };
+use super::numbers::NUMBERS;
 use super::read::{Into, Reader, Spans, Target, mask_secrets};
 use super::reference::{SECTIONS, is_public};
 use super::{Env, Flags, ReadFile};
@@ -27,11 +29,8 @@ pub(super) struct Source {
 }
 
 /// Finds and reads the file: the one that is named, else the one in the user's folder, if it exists.
-pub(super) fn open(flags: &Flags, env: Env<'_>, read: ReadFile<'_>, found: &mut Findings) -> Option<Source> {
-    let from_env = || super::layers::present(env, "STEADY_RELAY_CONFIG").map(PathBuf::from);
-    let named = flags.config.clone().or_else(from_env);
-    let is_named = named.is_some();
-    let path = named.or_else(|| usual_path(env, System::THIS))?;
+pub(super) fn open(looked_for: &LookedFor, read: ReadFile<'_>, found: &mut Findings) -> Option<Source> {
+    let LookedFor { path, is_named } = looked_for.clone();
     let bytes = match read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound && !is_named => return None,
@@ -51,8 +50,32 @@ pub(super) fn open(flags: &Flags, env: Env<'_>, read: ReadFile<'_>, found: &mut 
     None
 }
 
+/// Where the file is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LookedFor {
+    pub(super) path: PathBuf,
+    /// Somebody named it, so it has to be there.
+    pub(super) is_named: bool,
+}
+
+impl LookedFor {
+    /// By the flag, the environment, an env file, or where such files usually are; `None` where nothing tells.
+    pub(super) fn by(flags: &Flags, env: Env<'_>, env_files: &[EnvFile]) -> Option<Self> {
+        const NAME: &str = "STEADY_RELAY_CONFIG";
+        let in_files = || {
+            let (path, place) = env_files.iter().find_map(|file| file.get(NAME))?;
+            Some(place.path.parent().map_or(PathBuf::from(path), |folder| folder.join(path)))
+        };
+        let in_process = || super::layers::present(env, NAME).map(PathBuf::from);
+        match flags.config.clone().or_else(in_process).or_else(in_files) {
+            Some(path) => Some(Self { path, is_named: true }),
+            None => Some(Self { path: usual_path(env, System::THIS)?, is_named: false }),
+        }
+    }
+}
+
 /// What to say of a file that cannot be read.
-fn unreadable(error: &std::io::Error) -> (String, &'static str) {
+pub(super) fn unreadable(error: &std::io::Error) -> (String, &'static str) {
     let known = [
         (ErrorKind::NotFound, "there is no such file", "check the path, or leave it out to use the defaults"),
         (ErrorKind::IsADirectory, "this is a folder, not a file", "name the file in it, such as config.toml"),
@@ -74,7 +97,7 @@ pub(super) enum System {
 }
 
 impl System {
-    const THIS: Self = if cfg!(windows) {
+    pub(super) const THIS: Self = if cfg!(windows) {
         Self::Windows
     } else if cfg!(target_os = "macos") {
         Self::Mac

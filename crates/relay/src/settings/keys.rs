@@ -1,29 +1,27 @@
 //! Every key of the configuration file, declared once: name, kind of value, default, meaning, and where it goes.
 //! Not the defaults in force (those are `relay_core::config`; a test
-//! compares the two) and not what one key demands of another (that is `build`).
+//! compares the two), not the numbers of a profile (those are `numbers`), and not what one key demands of another (that is `build`).
 
 use super::read::{Given, Key};
 use http::{HeaderName, HeaderValue};
 use relay_core::client::Kind;
 use relay_core::config::Timeouts;
 use relay_core::config::{
-    Bodies, ClientSettings, Hold, Http2, Limits, LogLevel, LogSettings, ProfileChoice, ProxyChoice, Secret,
-    Waiting,
+    Bodies, ClientSettings, Hold, Http2, Limits, LogFormat, LogLevel, LogSettings, ProfileChoice,
+    ProxyChoice, Secret, Waiting,
 };
 use relay_core::units::Invalid;
-use relay_core::{BaseUrl, ClientLimit, Listen, ProfileOverrides};
+use relay_core::{BaseUrl, Listen};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// No setting that is a time exceeds a week: what is longer is a slip of the unit.
-const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
-const ANY_TIME: RangeInclusive<Duration> = Duration::ZERO..=WEEK;
+pub(super) const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+pub(super) const ANY_TIME: RangeInclusive<Duration> = Duration::ZERO..=WEEK;
 /// A sign of life more often than once a second is noise, and beyond five minutes every client has hung up.
 const BEATS: RangeInclusive<Duration> = Duration::from_millis(50)..=Duration::from_secs(300);
 const SOME_TIME: RangeInclusive<Duration> = Duration::from_millis(1)..=WEEK;
-/// A first wait below this would be a busy loop against a service that is short of capacity.
-const FIRST_WAIT: RangeInclusive<Duration> = Duration::from_millis(10)..=WEEK;
 
 /// What `[relay]` says. Names are not yet looked up.
 #[derive(Debug, Default)]
@@ -82,7 +80,8 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         shape: "name",
         default: "\"auto\"",
         doc: "The profile of calls whose route or client names none: `auto`, which chooses by what is known of the \
-              client, `interactive`, `batch`, `patient`, `strict`, or the name of a `[profile.NAME]`. \
+              client, `interactive`, `batch`, `patient`, `strict`, `codex-retry`, `opencodex`, or the name of a \
+              `[profile.NAME]`. \
               Also `--profile` and `STEADY_RELAY_PROFILE`.",
         set: |relay, given| given.text().map(|text| relay.profile = Some(text.to_owned())),
     },
@@ -164,7 +163,8 @@ pub(super) const TIMEOUTS: &[Key<Timeouts>] = &[
         default: "",
         doc: "How long an upstream may take until the first byte of its answer. Not set: no limit for Codex, a known \
               client's own limit for it, and `first_byte_unknown` for all others. A call that meets this limit is \
-              never sent again, since it is probably still running.",
+              never sent again, since it is probably still running. The tool codex-retry gives an answer 60 s, which \
+              cuts those that take longer.",
         set: |timeouts, given| given.duration(SOME_TIME).map(|value| timeouts.first_byte = Some(value)),
     },
     Key {
@@ -309,16 +309,57 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
 ];
 
 /// `[log]`.
-pub(super) const LOG: &[Key<LogSettings>] = &[Key {
-    name: "level",
-    shape: "choice",
-    default: "\"info\"",
-    doc: "The least important that is logged: `error`, `warn`, `info` (each wait and each retried call), \
-          `debug` (every call) or `trace`.",
-    set: |log, given| {
-        given.choice(&LogLevel::ALL.map(|level| (level.name(), level))).map(|value| log.level = value)
+pub(super) const LOG: &[Key<LogSettings>] = &[
+    Key {
+        name: "level",
+        shape: "choice",
+        default: "\"info\"",
+        doc: "The least important that is logged: `error`, `warn`, `info` (each wait and each retried call), \
+              `debug` (every call) or `trace` (every step of every call). Also `--log-level` and \
+              `STEADY_RELAY_LOG_LEVEL`.",
+        set: |log, given| {
+            given.choice(&LogLevel::ALL.map(|level| (level.name(), level))).map(|value| log.level = value)
+        },
     },
-}];
+    Key {
+        name: "format",
+        shape: "choice",
+        default: "\"text\"",
+        doc: "How a line looks: `text`, or `json`, one object per line with its version in `v`. Also `--log-format` and \
+              `STEADY_RELAY_LOG_FORMAT`.",
+        set: |log, given| {
+            given
+                .choice(&LogFormat::ALL.map(|format| (format.name(), format)))
+                .map(|value| log.format = value)
+        },
+    },
+    Key {
+        name: "file",
+        shape: "path",
+        default: "\"\"",
+        doc: "A file that the log is written to as well as to standard error; only its owner can read it. A relative \
+              path starts at the folder of this file. Empty: none. Also `--log-file` and `STEADY_RELAY_LOG_FILE`.",
+        set: |log, given| {
+            let path = given.text()?;
+            log.file = (!path.is_empty()).then(|| PathBuf::from(path));
+            Ok(())
+        },
+    },
+    Key {
+        name: "max_size",
+        shape: "size",
+        default: "\"10MiB\"",
+        doc: "The size at which the file is renamed, with `.1` added, and a new one begun.",
+        set: |log, given| given.size(4096..=1 << 40).map(|value| log.max_size = value),
+    },
+    Key {
+        name: "max_files",
+        shape: "whole number",
+        default: "5",
+        doc: "The most files that are kept, the present one included; the oldest goes first.",
+        set: |log, given| given.count(1..=1000).map(|value| log.max_files = value),
+    },
+];
 
 /// `[client.NAME]`. The profile's name is not yet looked up.
 pub(super) const CLIENT: &[Key<ClientSettings>] = &[
@@ -364,6 +405,7 @@ pub(super) const CODEX: &[Key<ClientSettings>] = &[
 pub(super) struct UpstreamDraft {
     pub(super) url: Option<BaseUrl>,
     pub(super) headers: Option<Vec<(HeaderName, HeaderValue)>>,
+    pub(super) api_key: Option<Secret>,
     pub(super) allow_plaintext: Option<bool>,
     pub(super) strip_v1: Option<bool>,
     pub(super) http2: Option<Http2>,
@@ -389,6 +431,17 @@ pub(super) const UPSTREAM: &[Key<UpstreamDraft>] = &[
         set: |upstream, given| {
             upstream.headers = Some(given.named_texts()?.into_iter().map(header).collect::<Result<_, _>>()?);
             Ok(())
+        },
+    },
+    Key {
+        name: "api_key",
+        shape: "text",
+        default: "",
+        doc: "A key that the relay adds to requests that carry no credential at all, as `Authorization: Bearer`, or as \
+              `x-api-key` where it is one of Anthropic. Whoever reaches the relay can spend it. It never goes over \
+              plain http to another host unless `allow_plaintext` says so.",
+        set: |upstream, given| {
+            super::layers::api_key_of(given.text()?).map(|value| upstream.api_key = Some(value))
         },
     },
     Key {
@@ -541,121 +594,3 @@ pub(super) const ROUTE: &[Key<RouteDraft>] = &[
         set: |route, given| given.text().map(|text| route.profile = Some(text.to_owned())),
     },
 ];
-
-/// The numbers of a profile, as keys of `[profile.NAME]` and of `[[route]]`. The defaults are those of `interactive`.
-pub(super) const NUMBERS: &[Key<ProfileOverrides>] = &[
-    Key {
-        name: "sends",
-        shape: "whole number or \"unlimited\"",
-        default: "8",
-        doc: "The most sends of one call, the first included. Zero is zero; `\"unlimited\"`: patience alone \
-              ends it.",
-        set: |numbers, given| sends(given).map(|count| numbers.sends = Some(count)),
-    },
-    Key {
-        name: "failed_sends",
-        shape: "whole number",
-        default: "3",
-        doc: "The most sends of one call that may end in a failure of the upstream, the last included.",
-        set: |numbers, given| given.count(0..=1000).map(|value| numbers.failed_sends = Some(value)),
-    },
-    Key {
-        name: "ambiguous_resends",
-        shape: "whole number",
-        default: "1",
-        doc: "How many times a call that may already have run may be sent again. Each may be billed twice.",
-        set: |numbers, given| given.count(0..=10).map(|value| numbers.ambiguous_resends = Some(value)),
-    },
-    Key {
-        name: "patience",
-        shape: "time",
-        default: "\"120s\"",
-        doc: "The longest a client is kept waiting between sends; the time of a running send never counts.",
-        set: |numbers, given| given.duration(ANY_TIME).map(|value| numbers.patience = Some(value)),
-    },
-    Key {
-        name: "client_limit",
-        shape: "choice",
-        default: "\"replaces\"",
-        doc: "What a limit that the client states, or is known to bear, does to `patience`: `replaces` takes \
-              its place, `shortens` lets the smaller hold, `ignored` leaves it.",
-        set: |numbers, given| given.choice(&CLIENT_LIMITS).map(|value| numbers.client_limit = Some(value)),
-    },
-    Key {
-        name: "serves_resends",
-        shape: "true or false",
-        default: "true",
-        doc: "Whether a client's own re-send of a call that spent its budget still gets its one send.",
-        set: |numbers, given| given.flag().map(|value| numbers.serves_resends = Some(value)),
-    },
-    Key {
-        name: "base",
-        shape: "time",
-        default: "\"1s\"",
-        doc: "The first wait after at capacity, throttled or failed, where the upstream names none.",
-        set: |numbers, given| given.duration(FIRST_WAIT).map(|value| numbers.base = Some(value)),
-    },
-    Key {
-        name: "factor",
-        shape: "number",
-        default: "2.0",
-        doc: "What each further wait is multiplied by, on both curves.",
-        set: |numbers, given| given.number(1.0..=10.0).map(|value| numbers.factor = Some(value)),
-    },
-    Key {
-        name: "cap",
-        shape: "time",
-        default: "\"30s\"",
-        doc: "No such wait grows past this; at least `base`. `jitter` comes on top.",
-        set: |numbers, given| given.duration(FIRST_WAIT).map(|value| numbers.cap = Some(value)),
-    },
-    Key {
-        name: "jitter",
-        shape: "time",
-        default: "\"1s\"",
-        doc: "The most that chance adds to a wait, on both curves.",
-        set: |numbers, given| given.duration(ANY_TIME).map(|value| numbers.jitter = Some(value)),
-    },
-    Key {
-        name: "overloaded_base",
-        shape: "time",
-        default: "\"4s\"",
-        doc: "The first wait after overloaded: the whole service is short, so it is longer.",
-        set: |numbers, given| given.duration(FIRST_WAIT).map(|value| numbers.overloaded_base = Some(value)),
-    },
-    Key {
-        name: "overloaded_factor",
-        shape: "number",
-        default: "2.0",
-        doc: "What each further wait after overloaded is multiplied by, where it differs from `factor`.",
-        set: |numbers, given| given.number(1.0..=10.0).map(|value| numbers.overloaded_factor = Some(value)),
-    },
-    Key {
-        name: "overloaded_cap",
-        shape: "time",
-        default: "\"60s\"",
-        doc: "No wait after overloaded grows past this; at least `overloaded_base`.",
-        set: |numbers, given| given.duration(FIRST_WAIT).map(|value| numbers.overloaded_cap = Some(value)),
-    },
-    Key {
-        name: "useless_floor",
-        shape: "time",
-        default: "\"1.5s\"",
-        doc: "The shortest wait where the upstream named one that says nothing: zero, past, negative, garbage.",
-        set: |numbers, given| given.duration(ANY_TIME).map(|value| numbers.useless_floor = Some(value)),
-    },
-];
-
-const CLIENT_LIMITS: [(&str, ClientLimit); 3] = [
-    ("replaces", ClientLimit::Replaces),
-    ("shortens", ClientLimit::Shortens),
-    ("ignored", ClientLimit::Ignored),
-];
-
-fn sends(given: &Given<'_>) -> Result<Option<u32>, Invalid> {
-    match given.text() {
-        Ok("unlimited") => Ok(None),
-        Ok(_) => Err(Invalid::new("is no count", "write a whole number from 0 to 1000, or \"unlimited\"")),
-        Err(_not_text) => given.count(0..=1000).map(Some),
-    }
-}

@@ -1,22 +1,32 @@
-//! Flags over environment over file: which layer has the say on each key that more than one can set.
-//! Not the file's other keys.
+//! Flags over process environment over env files over file: which layer has the say on each key that more than one
+//! can set. Not the file's other keys.
 
+use super::env_file::EnvFile;
 use super::errors::{Findings, Place};
 use super::file::Drafts;
-use super::read::looks_secret;
+use super::read::{looks_secret, one_of};
+use super::variables::{API_KEY, ENABLE_LOGGING, RETRIES, Scope, TOTAL_TIMEOUT, VARIABLES, setting};
 use super::{Env, Flags};
+use http::HeaderValue;
 use relay_core::Listen;
-use relay_core::config::Secret;
-use relay_core::units::Invalid;
+use relay_core::config::{LogFormat, LogLevel, Secret};
+use relay_core::units::{Invalid, duration};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// A value, and where it comes from.
 #[derive(Debug)]
 pub(super) struct Set<T> {
     pub(super) value: T,
     pub(super) place: Place,
+}
+
+impl<T> Set<T> {
+    fn map<U>(self, change: impl FnOnce(T) -> U) -> Set<U> {
+        Set { value: change(self.value), place: self.place }
+    }
 }
 
 /// What the layers say together; `None` where none says anything.
@@ -30,8 +40,25 @@ pub(super) struct Layers {
     /// A URL or a name.
     pub(super) upstream: Option<Set<String>>,
     pub(super) profile: Option<Set<String>>,
-    /// From the environment; the file's is added by `build`.
+    /// From outside the file, whose own is added by `build`; as are the three of the log.
     pub(super) ca_file: Option<PathBuf>,
+    pub(super) log_level: Option<LogLevel>,
+    pub(super) log_format: Option<LogFormat>,
+    pub(super) log_file: Option<PathBuf>,
+    pub(super) sends: Option<u32>,
+    pub(super) patience: Option<Duration>,
+    /// A key for the upstream of everything.
+    pub(super) api_key: Option<Set<Secret>>,
+    /// What was set outside the file, in the order it was asked for.
+    pub(super) outside: Vec<Given>,
+}
+
+/// Something that was set outside the file.
+#[derive(Debug)]
+pub(super) struct Given {
+    /// The key that it sets: `relay.port`.
+    pub(super) key: &'static str,
+    pub(super) place: Place,
 }
 
 /// A variable that is set to something: an empty one counts as not set.
@@ -39,36 +66,46 @@ pub(super) fn present(env: Env<'_>, name: &str) -> Option<OsString> {
     env(name).filter(|value| !value.is_empty())
 }
 
-/// Reads flags and environment, and what the file says where those are silent.
-pub(super) fn read(
-    flags: &Flags,
-    env: Env<'_>,
-    file: &mut Drafts,
-    found: &mut Findings,
-    notices: &mut Vec<String>,
-) -> Layers {
-    let mut outside = Outside { env, found, notices };
-    let listen = outside.text(flags.listen.as_ref(), "--listen", &["STEADY_RELAY_LISTEN"]);
-    let port = outside.text(flags.port.as_ref(), "--port", &["STEADY_RELAY_PORT", "PORT"]);
-    let upstream =
-        outside.text(flags.upstream.as_ref(), "--upstream", &["STEADY_RELAY_UPSTREAM", "UPSTREAM_URL"]);
-    let profile = outside.text(flags.profile.as_ref(), "--profile", &["STEADY_RELAY_PROFILE"]);
-    let token = outside.text(None, "", &["STEADY_RELAY_TOKEN"]);
+/// All that is not the configuration file.
+pub(super) struct Outside<'a> {
+    pub(super) env: Env<'a>,
+    /// The stronger first.
+    pub(super) env_files: &'a [EnvFile],
+    pub(super) found: &'a mut Findings,
+    pub(super) notices: &'a mut Vec<String>,
+}
+
+/// Reads flags, environment and env files, and what the file says where those are silent.
+pub(super) fn read(flags: &Flags, file: &mut Drafts, outside: Outside<'_>) -> Layers {
+    let mut layers = Layers::default();
+    let mut reading = Reading { outside, given: Vec::new() };
+    reading.mode(flags);
+    reading.unknown_names();
     let spans = &file.relay_spans;
     let place = |key: &str| spans.get(key).map_or(Place::Default, |span| Place::File(span.clone()));
-    let has_token = token.is_some() || spans.contains_key("token");
-    Layers {
-        has_token,
-        listen: outside.parsed(listen).or_else(|| set(file.relay.listen, place("listen"))),
-        port: outside
-            .parsed::<Port>(port)
-            .map(|Set { value: Port(value), place }| Set { value, place })
-            .or_else(|| set(file.relay.port, place("port"))),
-        token: outside.secret(token).or_else(|| set(file.relay.token.take(), place("token"))),
-        upstream: upstream.or_else(|| set(file.relay.upstream.take(), place("upstream"))),
-        profile: profile.or_else(|| set(file.relay.profile.take(), place("profile"))),
-        ca_file: present(env, "SSL_CERT_FILE").map(PathBuf::from),
-    }
+    let listen = reading.text(flags.listen.as_ref(), "--listen", "relay.listen");
+    layers.listen = reading.parsed(listen).or_else(|| set(file.relay.listen, place("listen")));
+    let port = reading.text(flags.port.as_ref(), "--port", "relay.port");
+    let port = reading.parsed::<Port>(port).map(|set| set.map(|Port(port)| port));
+    layers.port = port.or_else(|| set(file.relay.port, place("port")));
+    let upstream = reading.text(flags.upstream.as_ref(), "--upstream", "relay.upstream");
+    layers.upstream = upstream.or_else(|| set(file.relay.upstream.take(), place("upstream")));
+    let profile = reading.text(flags.profile.as_ref(), "--profile", "relay.profile");
+    layers.profile = profile.or_else(|| set(file.relay.profile.take(), place("profile")));
+    let token = reading.text(None, "", "relay.token");
+    layers.has_token = token.is_some() || spans.contains_key("token");
+    layers.token = reading.secret(token, str::parse).or_else(|| set(file.relay.token.take(), place("token")));
+    layers.ca_file = reading.path(None, "", "relay.ca_file");
+    reading.log(flags, &mut layers);
+    let sends = reading.text(None, "", RETRIES);
+    layers.sends = reading.parsed::<Retries>(sends).map(|set| set.value.0.saturating_add(1));
+    let patience = reading.text(None, "", TOTAL_TIMEOUT);
+    layers.patience = reading.parsed::<Seconds>(patience).map(|set| set.value.0);
+    let api_key = reading.text(None, "", API_KEY);
+    let api_key = reading.secret(api_key, api_key_of);
+    layers.api_key = reading.meant_for(api_key, layers.upstream.as_ref());
+    layers.outside = reading.given;
+    layers
 }
 
 fn set<T>(value: Option<T>, place: Place) -> Option<Set<T>> {
@@ -87,44 +124,149 @@ impl FromStr for Port {
     }
 }
 
+/// How often to send again.
+struct Retries(u32);
+
+impl FromStr for Retries {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let count = text.trim().parse().ok().filter(|count| *count <= 999);
+        count.map(Self).ok_or_else(|| Invalid::new("is no count", "write a whole number from 0 to 999"))
+    }
+}
+
+/// A number of seconds, as older tools write a time.
+struct Seconds(Duration);
+
+impl FromStr for Seconds {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let text = text.trim();
+        let time = duration(text).or_else(|_no_unit| duration(&format!("{text}s"))).ok();
+        let time = time.filter(|time| *time <= super::keys::WEEK);
+        time.map(Self).ok_or_else(|| Invalid::new("is no number of seconds", "write seconds, such as 120"))
+    }
+}
+
+/// A level by its name, or by the name that logs in Python have for it.
+struct Level(LogLevel);
+
+impl FromStr for Level {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let name = match text.trim().to_ascii_lowercase().as_str() {
+            "warning" => "warn".to_owned(),
+            "critical" | "fatal" => "error".to_owned(),
+            name => name.to_owned(),
+        };
+        let level = LogLevel::ALL.into_iter().find(|level| level.name() == name);
+        level.map(Self).ok_or_else(|| {
+            let names = LogLevel::ALL.map(LogLevel::name).join(", ");
+            Invalid::new("is no level", format!("write one of: {names}"))
+        })
+    }
+}
+
+/// How lines of the log look.
+struct Format(LogFormat);
+
+impl FromStr for Format {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let format = LogFormat::ALL.into_iter().find(|format| format.name() == text);
+        format.map(Self).ok_or_else(|| Invalid::new("is no format", "write text or json"))
+    }
+}
+
+/// True or false, as older tools write it.
+struct Truth(bool);
+
+impl FromStr for Truth {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "1" | "yes" | "on" => Ok(Self(true)),
+            "false" | "0" | "no" | "off" => Ok(Self(false)),
+            _ => Err(Invalid::new("is neither true nor false", "write true or false")),
+        }
+    }
+}
+
+/// Reads a key of an API.
+pub(super) fn api_key_of(text: &str) -> Result<Secret, Invalid> {
+    let is_plain = !text.is_empty() && text.len() <= 16_384 && text.bytes().all(|b| b.is_ascii_graphic());
+    if is_plain && HeaderValue::from_str(text).is_ok() {
+        return Ok(Secret::new(text.to_owned()));
+    }
+    Err(Invalid::new("is no key", "a key is one word of letters, digits and signs of ASCII"))
+}
+
 /// The value as it may be shown in a message.
 pub(super) fn shown(text: &str) -> Option<&str> {
     let is_short = text.chars().count() <= 60 && !text.contains(char::is_control);
     (is_short && !looks_secret(text)).then_some(text)
 }
 
-/// Flags and environment.
-struct Outside<'a> {
-    env: Env<'a>,
-    found: &'a mut Findings,
-    notices: &'a mut Vec<String>,
+struct Reading<'a> {
+    outside: Outside<'a>,
+    given: Vec<Given>,
 }
 
-impl Outside<'_> {
-    /// The flag, else the first variable that is set. The second variable is an older name and worth a notice.
+impl Reading<'_> {
+    /// The flag, else the first variable that is set in the strongest layer that has one.
     fn text(
         &mut self,
         flag: Option<&String>,
         flag_name: &'static str,
-        names: &[&'static str],
+        sets: &'static str,
     ) -> Option<Set<String>> {
-        if let Some(value) = flag {
-            return Some(Set { value: value.clone(), place: Place::Flag(flag_name) });
-        }
-        let set: Vec<_> = names.iter().filter_map(|name| Some((*name, present(self.env, name)?))).collect();
-        let (name, value) = set.first()?.clone();
-        if let [current, older] = names {
-            if name == *older {
-                self.notices.push(format!("{older} is an older name and still read: write {current}"));
-            } else if set.len() > 1 {
-                self.notices.push(format!("{older} is ignored, since {current} is set"));
-            }
-        }
-        let Ok(value) = value.into_string() else {
-            self.found.add(Place::Env(name), "the value is not UTF-8 text", "");
-            return None;
+        let found = match flag {
+            Some(value) => Set { value: value.clone(), place: Place::Flag(flag_name) },
+            None => self.variable(sets)?,
         };
-        Some(Set { value, place: Place::Env(name) })
+        self.given.push(Given { key: sets, place: found.place.clone() });
+        Some(found)
+    }
+
+    fn variable(&mut self, sets: &str) -> Option<Set<String>> {
+        let Outside { env, env_files, .. } = self.outside;
+        let in_process = |name| Some((name, present(env, name)?));
+        let allowed = |scope: Scope| setting(sets).filter(move |variable| variable.scope != scope);
+        let set: Vec<_> = allowed(Scope::EnvFiles).filter_map(|variable| in_process(variable.name)).collect();
+        if let Some((name, value)) = set.first().cloned() {
+            self.tell_older(sets, &set.iter().map(|(name, _)| *name).collect::<Vec<_>>(), "");
+            let Ok(value) = value.into_string() else {
+                self.outside.found.add(Place::Env(name), "the value is not UTF-8 text", "");
+                return None;
+            };
+            return Some(Set { value, place: Place::Env(name) });
+        }
+        env_files.iter().find_map(|file| {
+            let names: Vec<_> = allowed(Scope::Process).map(|variable| variable.name).collect();
+            let set: Vec<_> = names.into_iter().filter(|name| file.get(name).is_some()).collect();
+            let (value, place) = file.get(set.first()?)?;
+            self.tell_older(sets, &set, &format!(" in {}", file.path.display()));
+            Some(Set { value: value.to_owned(), place: Place::EnvFile(place) })
+        })
+    }
+
+    /// Tells of older names that are read, and of those that are not, since a stronger one is set too.
+    fn tell_older(&mut self, sets: &str, set: &[&'static str], at: &str) {
+        let Some((first, rest)) = set.split_first() else { return };
+        if let Some(instead) = setting(sets).find(|variable| variable.name == *first).and_then(|v| v.instead)
+        {
+            self.outside
+                .notices
+                .push(format!("{first}{at} is an older name and still read: write {instead}"));
+        }
+        self.outside
+            .notices
+            .extend(rest.iter().map(|name| format!("{name}{at} is ignored, since {first} is set")));
     }
 
     fn parsed<T: FromStr<Err = Invalid>>(&mut self, text: Option<Set<String>>) -> Option<Set<T>> {
@@ -132,19 +274,123 @@ impl Outside<'_> {
         match text.parse() {
             Ok(value) => Some(Set { value, place }),
             Err(error) => {
-                self.found.invalid(place, "", shown(&text), error);
+                self.outside.found.invalid(place, "", shown(&text), error);
                 None
             }
         }
     }
 
-    fn secret(&mut self, text: Option<Set<String>>) -> Option<Set<Secret>> {
+    fn secret(
+        &mut self,
+        text: Option<Set<String>>,
+        read: impl Fn(&str) -> Result<Secret, Invalid>,
+    ) -> Option<Set<Secret>> {
         let Set { value: text, place } = text?;
-        match text.parse() {
+        match read(&text) {
             Ok(value) => Some(Set { value, place }),
             Err(error) => {
-                self.found.invalid(place, "", None, error);
+                self.outside.found.invalid(place, "", None, error);
                 None
+            }
+        }
+    }
+
+    /// A path. In an env file a relative one starts at the folder of that file, elsewhere at the working directory.
+    fn path(
+        &mut self,
+        flag: Option<&String>,
+        flag_name: &'static str,
+        sets: &'static str,
+    ) -> Option<PathBuf> {
+        let Set { value, place } = self.text(flag, flag_name, sets)?;
+        let path = PathBuf::from(value);
+        match place {
+            Place::EnvFile(place) => {
+                Some(place.path.parent().map_or(path.clone(), |folder| folder.join(&path)))
+            }
+            Place::File(_) | Place::WholeFile(_) | Place::Env(_) | Place::Flag(_) | Place::Default => {
+                Some(path)
+            }
+        }
+    }
+
+    fn log(&mut self, flags: &Flags, layers: &mut Layers) {
+        let enabled = self.text(None, "", ENABLE_LOGGING);
+        let disabled = self.parsed::<Truth>(enabled).is_some_and(|set| !set.value.0);
+        let level = self.text(flags.log_level.as_ref(), "--log-level", "log.level");
+        let by_older_name =
+            matches!(&level, Some(Set { place: Place::EnvFile(place), .. }) if place.name == "LOG_LEVEL");
+        let level = self.parsed::<Level>(level).map(|set| set.value.0);
+        let silenced = disabled && (by_older_name || level.is_none());
+        layers.log_level = if silenced { Some(LogLevel::Error) } else { level };
+        let format = self.text(flags.log_format.as_ref(), "--log-format", "log.format");
+        layers.log_format = self.parsed::<Format>(format).map(|set| set.value.0);
+        layers.log_file = self.path(flags.log_file.as_ref(), "--log-file", "log.file");
+    }
+
+    /// A key goes only to the upstream that the same file names, or that our own configuration file does: whoever
+    /// names another one, in the environment or by a flag, did not mean to send it there.
+    fn meant_for(&mut self, key: Option<Set<Secret>>, upstream: Option<&Set<String>>) -> Option<Set<Secret>> {
+        let key = key?;
+        let Place::EnvFile(super::env_file::EnvPlace { path, name, .. }) = &key.place else { return None };
+        let names_one =
+            self.outside.env_files.iter().find(|file| file.path == *path).is_some_and(|file| {
+                setting("relay.upstream").any(|variable| file.get(variable.name).is_some())
+            });
+        let fits = match upstream.map(|set| &set.place) {
+            Some(Place::EnvFile(place)) => place.path == *path,
+            Some(Place::File(_)) => !names_one,
+            Some(Place::Flag(_) | Place::Env(_) | Place::WholeFile(_) | Place::Default) | None => false,
+        };
+        if fits {
+            return Some(key);
+        }
+        let path = path.display();
+        self.outside.notices.push(match upstream {
+            Some(_) => format!("{name} in {path} is not used: another place names the upstream, and it may not be meant for that"),
+            None => format!("{name} in {path} is not used: name its upstream there too, with STEADY_RELAY_UPSTREAM"),
+        });
+        None
+    }
+
+    /// `--mode proxy` belongs to an older tool, whose other modes are verbs here.
+    fn mode(&mut self, flags: &Flags) {
+        match flags.mode.as_deref() {
+            None => {}
+            Some("proxy") => {
+                self.outside
+                    .notices
+                    .push("--mode proxy is an older flag: this is always a proxy, leave it out".into());
+            }
+            Some(_) => {
+                let hint = "leave it out; `steady-relay --help` shows what there is";
+                self.outside.found.add(Place::Flag("--mode"), "the only mode is `proxy`", hint);
+            }
+        }
+    }
+
+    /// A name of ours that does not exist is an error; what is nearly a name that we read deserves a word. All else
+    /// in an env file belongs to others.
+    fn unknown_names(&mut self) {
+        let read: Vec<_> = VARIABLES
+            .iter()
+            .filter(|variable| variable.scope != Scope::Process)
+            .map(|variable| variable.name)
+            .collect();
+        let lower: Vec<_> = read.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let lower: Vec<_> = lower.iter().map(String::as_str).collect();
+        for (name, place) in self.outside.env_files.iter().flat_map(EnvFile::names) {
+            if read.contains(&name) {
+                continue;
+            }
+            let hint =
+                one_of(name, &lower, "names").to_ascii_uppercase().replace("DID YOU MEAN", "did you mean");
+            if name.starts_with("STEADY_RELAY_") {
+                let hint = if hint.starts_with("did") { hint } else { format!("names: {}", read.join(", ")) };
+                self.outside.found.add(Place::EnvFile(place), "there is no such setting", hint);
+            } else if name.len() >= 8 && hint.starts_with("did") {
+                let path = place.path.display();
+                self.outside.notices.push(format!("{name} in {path} is not read: {hint}"));
             }
         }
     }

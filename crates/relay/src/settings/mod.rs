@@ -1,24 +1,35 @@
 //! Settings, from where people write them to the one `Config` the relay runs on: flags over environment over
-//! file over defaults, all that is wrong told at once, with its place.
+//! env files over file over defaults, all that is wrong told at once, with its place.
 //! Not their meaning (that is `relay_core::config`), and no printing (that is `main`).
 //!
 //! ```text
-//!  file ----> open, parse ----> drafts --.
-//!  env  ----> layers --------------------+--> build --> Config
-//!  flags ---> layers --------------------'       \--> or every Issue
+//!  file -------> open, parse ----> drafts --.
+//!  env files --> layers --------------------+--> build --> Config, and who set each key
+//!  env --------> layers --------------------+       \--> or every Issue
+//!  flags ------> layers --------------------'
 //! ```
 
 mod build;
+mod env_file;
 mod errors;
 mod file;
 mod keys;
 mod layers;
+mod numbers;
+mod page;
 mod read;
 mod reference;
+mod schema;
+mod show;
+mod variables;
 
 pub use crate::cli::Flags;
 pub use errors::{Issue, SettingsError};
+pub use page::page;
 pub use reference::{KeyDoc, SectionDoc, reference};
+pub use schema::schema;
+pub use show::Shown;
+pub use variables::{Scope, VARIABLES, Variable};
 
 use relay_core::Config;
 use std::ffi::OsString;
@@ -40,6 +51,35 @@ pub struct Loaded {
     pub notices: Vec<String>,
     /// The file that was read, if there is one.
     pub file: Option<PathBuf>,
+    /// Every key, and who set it.
+    pub shown: Vec<Shown>,
+}
+
+/// Where settings are looked for, be there something or not.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Places {
+    /// The configuration file; `None` where the environment does not tell where it would be.
+    pub config: Option<PathBuf>,
+    /// The env file that is named.
+    pub env_file: Option<PathBuf>,
+    /// The env file in the user's configuration folder.
+    pub usual_env_file: Option<PathBuf>,
+}
+
+impl Places {
+    /// All of them, to watch.
+    pub fn all(&self) -> impl Iterator<Item = &Path> {
+        [&self.config, &self.env_file, &self.usual_env_file].into_iter().flatten().map(PathBuf::as_path)
+    }
+}
+
+/// Where settings are looked for.
+#[must_use]
+pub fn places(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Places {
+    let env_files = env_file::open(flags, env, read, &mut errors::Findings::default());
+    let (env_file, usual_env_file) = env_file::paths(flags, env);
+    let config = file::LookedFor::by(flags, env, &env_files).map(|looked_for| looked_for.path);
+    Places { config, env_file, usual_env_file }
 }
 
 /// Reads the settings.
@@ -48,20 +88,26 @@ pub struct Loaded {
 /// With all that is wrong in file, environment and flags.
 pub fn load(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Result<Loaded, SettingsError> {
     let mut found = errors::Findings::default();
-    let source = file::open(flags, env, read, &mut found);
-    let (path, text) = source.map_or_else(Default::default, |source| (Some(source.path), source.text));
-    let (mut drafts, is_toml, mut found) = file::parse(&text, found);
+    let env_files = env_file::open(flags, env, read, &mut found);
+    let looked_for = file::LookedFor::by(flags, env, &env_files);
+    let source = looked_for.and_then(|looked_for| file::open(&looked_for, read, &mut found));
+    let text = source.as_ref().map_or("", |source| source.text.as_str());
+    let path = source.as_ref().map(|source| source.path.clone());
+    let (mut drafts, is_toml, mut found) = file::parse(text, found);
     let mut notices = Vec::new();
-    let layers = layers::read(flags, env, &mut drafts, &mut found, &mut notices);
+    let outside = layers::Outside { env, env_files: &env_files, found: &mut found, notices: &mut notices };
+    let layers = layers::read(flags, &mut drafts, outside);
     let mut config = Config::default();
     if is_toml {
         let folder = path.as_deref().and_then(Path::parent);
-        config = build::build(drafts, layers, folder, &mut found);
+        config = build::build(drafts, &layers, folder, &mut found);
     }
-    let shown_path = path.clone().unwrap_or_default();
-    match found.into_error(&shown_path, &text) {
+    match found.into_error(path.as_deref().unwrap_or(Path::new("")), text) {
         Some(error) => Err(error),
-        None => Ok(Loaded { config, notices, file: path }),
+        None => {
+            let shown = show::shown(&config, source.as_ref(), &layers.outside);
+            Ok(Loaded { config, notices, file: path, shown })
+        }
     }
 }
 

@@ -21,6 +21,22 @@ pub(super) struct Key<T> {
     pub(super) set: fn(&mut T, &Given<'_>) -> Result<(), Invalid>,
 }
 
+impl<T: Default> Key<T> {
+    /// What can be written, where it is a choice: the key itself says so to whoever writes something else.
+    pub(super) fn choices(&self) -> Vec<String> {
+        if self.shape != "choice" {
+            return Vec::new();
+        }
+        let refused = (self.set)(&mut T::default(), &Given { value: &DeValue::String("\0".into()) });
+        let allowed = refused.err().map(|error| error.allowed).unwrap_or_default();
+        let names = allowed.strip_prefix(ONE_OF).unwrap_or_default();
+        names.split(", ").filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    }
+}
+
+/// How a list of choices begins.
+const ONE_OF: &str = "write one of: ";
+
 /// Where the values of a section stand, by key; keys whose value is invalid included.
 pub(super) type Spans = BTreeMap<&'static str, Range<usize>>;
 
@@ -315,7 +331,7 @@ impl<'a> Given<'a> {
         let found = among.iter().find(|(candidate, _)| *candidate == name);
         found.map(|(_, choice)| *choice).ok_or_else(|| {
             let names: Vec<_> = among.iter().map(|(candidate, _)| *candidate).collect();
-            Invalid::new("is none of the choices", format!("write one of: {}", names.join(", ")))
+            Invalid::new("is none of the choices", format!("{ONE_OF}{}", names.join(", ")))
         })
     }
 

@@ -2,8 +2,9 @@
 //! Made from the lists in `keys`; nothing is said twice.
 
 use super::keys::{
-    BODIES, CLIENT, CODEX, HOLD, LIMITS, LOG, NUMBERS, PROFILE, RELAY, ROUTE, TIMEOUTS, UPSTREAM, WAITING,
+    BODIES, CLIENT, CODEX, HOLD, LIMITS, LOG, PROFILE, RELAY, ROUTE, TIMEOUTS, UPSTREAM, WAITING,
 };
+use super::numbers::NUMBERS;
 use super::read::{Key, one_of};
 use relay_core::units::Invalid;
 
@@ -19,7 +20,7 @@ pub struct SectionDoc {
 }
 
 /// One key of the reference page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyDoc {
     /// Its name.
     pub name: &'static str,
@@ -29,11 +30,16 @@ pub struct KeyDoc {
     pub default: &'static str,
     /// What it means, in Markdown.
     pub doc: &'static str,
+    /// What can be written, where it is a choice.
+    pub choices: Vec<String>,
 }
 
-fn docs<T>(keys: &[Key<T>]) -> Vec<KeyDoc> {
+fn docs<T: Default>(keys: &[Key<T>]) -> Vec<KeyDoc> {
     keys.iter()
-        .map(|Key { name, shape, default, doc, set: _ }| KeyDoc { name, shape, default, doc })
+        .map(|key| {
+            let Key { name, shape, default, doc, set: _ } = key;
+            KeyDoc { name, shape, default, doc, choices: key.choices() }
+        })
         .collect()
 }
 
@@ -67,8 +73,9 @@ pub fn reference() -> Vec<SectionDoc> {
         ),
         section(
             "[profile.NAME]",
-            "How hard and how long the relay tries. `interactive`, `batch`, `patient` and `strict` ship and can be \
-             changed key by key. The defaults shown are those of `interactive`.",
+            "How hard and how long the relay tries. `interactive`, `batch`, `patient` and `strict` ship, \
+             and `codex-retry` and `opencodex`, named after the tools whose numbers they carry. Each can be changed \
+             key by key. The defaults shown are those of `interactive`.",
             [docs(PROFILE), docs(NUMBERS)].concat(),
         ),
         section(
@@ -103,7 +110,7 @@ pub(super) fn home_of(at: &str, name: &str) -> Option<String> {
 /// Whether the value of a key of this name may be shown: it is known, and never a secret.
 pub(super) fn is_public(name: &str) -> bool {
     let known = reference().iter().any(|section| section.keys.iter().any(|key| key.name == name));
-    known && !matches!(name, "token" | "headers" | "url" | "upstream" | "proxy")
+    known && !matches!(name, "token" | "headers" | "api_key" | "url" | "upstream" | "proxy")
 }
 
 /// What to say of a name that is none of those that exist.

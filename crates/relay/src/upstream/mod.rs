@@ -114,7 +114,7 @@ impl fmt::Display for Way {
 }
 
 /// What bounds the pool.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolLimits {
     /// For look-up, TCP and TLS together.
     pub connect: Duration,

@@ -44,6 +44,7 @@ pub(crate) fn fast() -> Config {
     for profile in config.profiles.values_mut() {
         quick(&mut profile.curve);
         quick(&mut profile.overloaded);
+        quick(&mut profile.never_sent);
         profile.useless_floor = ms(30);
     }
     config

@@ -1,7 +1,7 @@
 //! Every key of the file: what it takes, and what it refuses.
 
 use super::*;
-use relay_core::config::{Http2, LogLevel, ProxyChoice, Waiting};
+use relay_core::config::{Http2, LogFormat, LogLevel, LogSettings, ProxyChoice, Waiting};
 use relay_core::{ClientLimit, Profile, ProfileOverrides};
 
 #[test]
@@ -12,7 +12,7 @@ fn the_documented_defaults_are_the_defaults() {
         text +=
             &section.head.replace("client.NAME", "client.other").replace("upstream.NAME", "upstream.openai");
         text += "\n";
-        for KeyDoc { name, shape, default, doc } in section.keys {
+        for KeyDoc { name, shape, default, doc, .. } in section.keys {
             assert!(!shape.is_empty() && doc.ends_with('.'), "{name}");
             if !default.is_empty() {
                 text += &format!("{name} = {default}\n");
@@ -98,6 +98,10 @@ fn every_limit_is_read() {
         stall = "12s"
         [log]
         level = "debug"
+        format = "json"
+        file = "relay.log"
+        max_size = "1MiB"
+        max_files = 2
         "#,
     );
     let timeouts = config.timeouts;
@@ -111,7 +115,14 @@ fn every_limit_is_read() {
     let limits = config.limits;
     assert_eq!((limits.connections, limits.streams, limits.head, limits.headers), (7, 8, 9 << 10, 17));
     assert_eq!((limits.head_time, limits.stall), (ms(11_000), ms(12_000)));
-    assert_eq!(config.log.level, LogLevel::Debug);
+    let log = LogSettings {
+        level: LogLevel::Debug,
+        format: LogFormat::Json,
+        file: Some("relay.log".into()),
+        max_size: 1 << 20,
+        max_files: 2,
+    };
+    assert_eq!(config.log, log);
 }
 
 #[test]
@@ -141,6 +152,7 @@ fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
         [upstream.mine]
         url = "http://10.0.0.7:4000"
         headers = { "x-team" = "blue", "X-Many" = ["1", "2"] }
+        api_key = "sk-mine"
         allow_plaintext = true
         strip_v1 = true
         http2 = "off"
@@ -157,7 +169,8 @@ fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
     assert_eq!(headers, [("x-many", &b"1"[..]), ("x-many", b"2"), ("x-team", b"blue")]);
     assert_eq!((mine.allow_plaintext, mine.strip_v1), (true, Some(true)));
     assert_eq!((mine.http2, &mine.proxy), (Some(Http2::Off), &Some(ProxyChoice::Direct)));
-    assert!(!format!("{mine:?}").contains("blue"));
+    assert_eq!(mine.api_key.as_ref().map(|key| key.expose()), Some("sk-mine"));
+    assert!(!format!("{mine:?}").contains("blue") && !format!("{mine:?}").contains("sk-mine"));
     let openai = config.upstreams.get("openai").unwrap();
     assert_eq!((openai.url.to_string().as_str(), openai.headers.len()), ("https://api.openai.com/v1", 1));
     assert!(config.upstreams.get("chatgpt").is_some_and(Upstream::strips_v1));
@@ -172,6 +185,8 @@ fn every_number_of_a_profile_is_read() {
         based_on = "strict"
         sends = "unlimited"
         failed_sends = 5
+        throttled_sends = 2
+        capacity_sends = 4
         ambiguous_resends = 2
         patience = "9s"
         client_limit = "ignored"
@@ -183,12 +198,17 @@ fn every_number_of_a_profile_is_read() {
         overloaded_base = "200ms"
         overloaded_factor = 1.5
         overloaded_cap = "300ms"
+        never_sent_base = "60ms"
+        never_sent_cap = "700ms"
         useless_floor = "80ms"
         "#,
     );
     let profile = config.profiles.get("cases").unwrap();
     assert_eq!((profile.sends, profile.failed_sends, profile.ambiguous_resends), (None, 5, 2));
+    assert_eq!((profile.throttled_sends, profile.capacity_sends), (Some(2), Some(4)));
     assert_eq!((profile.patience, profile.client_limit), (ms(9000), ClientLimit::Ignored));
+    let never_sent = profile.never_sent;
+    assert_eq!((never_sent.base, never_sent.cap, never_sent.jitter), (ms(60), ms(700), ms(50)));
     assert_eq!((profile.serves_resends, profile.useless_floor), (true, ms(80)));
     let (plain, overloaded) = (profile.curve, profile.overloaded);
     assert_eq!((plain.base, plain.cap, plain.jitter), (ms(100), ms(400), ms(50)));
@@ -286,6 +306,10 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("limits", "head = \"1KiB\"", "is too small", "allowed is 8KiB to 16MiB"),
     ("limits", "stall = 3", "has no unit", "\"3s\" is seconds"),
     ("log", "level = \"loud\"", "is none of the choices", "error, warn, info, debug, trace"),
+    ("log", "format = \"xml\"", "is none of the choices", "text, json"),
+    ("log", "file = 1", "is a number, not text", "quotes"),
+    ("log", "max_size = \"1KiB\"", "is too small", "allowed is 4KiB to"),
+    ("log", "max_files = 0", "is out of range", "from 1 to 1000"),
     ("client.codex", "profile = \"none\"", "names no profile", "profiles: auto, batch"),
     ("client.codex", "limit = \"10ms\"", "is too short", "allowed is 1s to 7d"),
     ("client.codex", "cut_fatal = 1", "is a number, not true or false", "without quotes"),
@@ -298,6 +322,8 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("upstream.openai", "headers = { \"a b\" = \"a\" }", "holds what is no header name", "letters"),
     ("upstream.openai", "headers = { a = \"s3\\ncret\" }", "that no header can have", "one line"),
     ("upstream.openai", "headers = { a = 1 }", "is a number, not text", "quotes"),
+    ("upstream.openai", "api_key = \"s3 cret\"", "`upstream.openai.api_key` is no key", "one word"),
+    ("upstream.openai", "api_key = \"\"", "`upstream.openai.api_key` is no key", "one word"),
     ("upstream.openai", "allow_plaintext = \"yes\"", "is text, not true or false", "true or false"),
     ("upstream.openai", "strip_v1 = 0", "is a number, not true or false", "true or false"),
     ("upstream.\"a b\"", "url = \"http://a\"", "this cannot be a name", "1 to 64 letters"),
@@ -308,6 +334,10 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("profile.x", "sends = \"many\"", "is no count", "\"unlimited\""),
     ("profile.x", "sends = 1001", "is out of range", "from 0 to 1000"),
     ("profile.x", "failed_sends = -1", "is out of range", "from 0 to 1000"),
+    ("profile.x", "throttled_sends = \"x\"", "is no count", "\"unlimited\""),
+    ("profile.x", "capacity_sends = -1", "is out of range", "from 0 to 1000"),
+    ("profile.x", "never_sent_base = \"31s\"", "never_sent_cap 30s is below never_sent_base 31s", "set"),
+    ("profile.x", "never_sent_cap = \"1ms\"", "is too short", "allowed is 10ms to 7d"),
     ("profile.x", "ambiguous_resends = 11", "is out of range", "from 0 to 10"),
     ("profile.x", "patience = 120", "has no unit", "\"120s\" is seconds"),
     ("profile.x", "client_limit = \"halves\"", "is none of the choices", "replaces, shortens, ignored"),
@@ -332,7 +362,12 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "upstreams: anthropic, chatgpt, gemini, openai",
     ),
     ("[route]", "profile = \"stict\"", "names no profile", "did you mean `strict`?"),
-    ("[route]", "base = \"10s\"", "with profile `strict`, the route's cap 5s is below base 10s", "name one"),
+    (
+        "[route]",
+        "base = \"10s\"",
+        "with profile `opencodex`, the route's cap 5s is below base 10s",
+        "name one",
+    ),
     ("route", "path = \"/v1\"", "`route` is no list of tables", "[[route]]"),
 ];
 

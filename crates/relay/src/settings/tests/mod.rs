@@ -1,6 +1,8 @@
 //! The whole way from file, environment and flags to settings, or to all that is wrong with them.
 
+mod env;
 mod keys;
+mod shown;
 
 use super::*;
 use insta::assert_snapshot;
@@ -33,7 +35,8 @@ fn ms(millis: u64) -> Duration {
 #[test]
 fn without_anything_the_defaults_hold() {
     let loaded = load(&Flags::default(), &|_| None, &|_| Err(io::ErrorKind::NotFound.into())).unwrap();
-    assert_eq!(loaded, Loaded { config: Config::default(), notices: vec![], file: None });
+    assert_eq!((loaded.config, loaded.notices, loaded.file), (Config::default(), vec![], None));
+    assert!(loaded.shown.iter().all(|shown| shown.origin == "default"));
     assert_eq!(good(""), Config::default());
 }
 
@@ -229,7 +232,7 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
         port: Some("1".into()),
         upstream: Some("http://one".into()),
         profile: Some("patient".into()),
-        config: None,
+        ..Flags::default()
     };
     let summary = |loaded: Loaded| {
         let config = loaded.config;
@@ -322,7 +325,9 @@ fn a_file_that_cannot_be_read_gives_one_clear_message() {
     let try_with = |named: bool, result: &dyn Fn() -> io::Result<Vec<u8>>| {
         let config = named.then(|| PathBuf::from("my.toml"));
         let env = |name: &str| (name == "XDG_CONFIG_HOME").then(|| "/xdg".into());
-        load(&Flags { config, ..Flags::default() }, &env, &|_| result())
+        load(&Flags { config, ..Flags::default() }, &env, &|path| {
+            if path.ends_with("env") { Err(io::ErrorKind::NotFound.into()) } else { result() }
+        })
     };
     let missing = || Err(io::ErrorKind::NotFound.into());
     assert_snapshot!(try_with(true, &missing).unwrap_err(), @r"
@@ -394,9 +399,10 @@ fn the_file_that_is_named_is_the_one_that_is_read() {
 #[test]
 fn the_template_of_the_wire_cases_is_valid() {
     let text = include_str!("../../../../../tests/cases/relay.toml.tmpl");
-    let text = [("{port}", "4000"), ("{upstream}", "http://127.0.0.1:4001"), ("{ca}", "")]
-        .iter()
-        .fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
+    let text =
+        [("{port}", "4000"), ("{upstream}", "http://127.0.0.1:4001"), ("{ca}", ""), ("{logdir}", "/logs")]
+            .iter()
+            .fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
     assert!(!text.contains('{'), "{text}");
     let config = good(&text);
     assert_eq!((config.port, config.profile.name()), (4000, "cases"));

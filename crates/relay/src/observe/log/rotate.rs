@@ -1,0 +1,231 @@
+//! A log file that never grows past its limit: `relay.log`, before it `relay.log.1`, before that `relay.log.2`.
+//! Only its owner can read it.
+//!
+//! Written by ourselves. Of the crates, file-rotate takes a file that cannot be opened for one that was written, and
+//! asserts on names that others take away; logroller and rolling-file bring a calendar and need more lines around
+//! them than this file has.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::queue::Sink;
+
+/// The file that is written now.
+#[derive(Debug)]
+pub(super) struct Rotating {
+    path: PathBuf,
+    max_size: u64,
+    max_files: u32,
+    /// `None` after a failure: the next line tries again.
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    size: u64,
+}
+
+impl Rotating {
+    /// Opens the file, or begins it; what is missing of its folders is made.
+    ///
+    /// # Errors
+    /// Where it cannot be written, or is something else than a file: a device would be renamed like a file.
+    pub(super) fn open(path: &Path, max_size: u64, max_files: u32) -> io::Result<Self> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            private_folder(folder)?;
+        }
+        let open = Some(open(path)?);
+        Ok(Self { path: path.to_owned(), max_size, max_files, open })
+    }
+
+    fn numbered(&self, number: u32) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(format!(".{number}"));
+        name.into()
+    }
+
+    /// Moves every file one number on; those past the last are deleted.
+    fn rotate(&mut self) -> io::Result<()> {
+        // Some systems rename no file that is open.
+        self.open = None;
+        let mut past = self.max_files.saturating_sub(1);
+        if past == 0 {
+            fs::remove_file(&self.path)?;
+        } else {
+            for number in (1..past).rev() {
+                existing(fs::rename(self.numbered(number), self.numbered(number + 1)))?;
+            }
+            fs::rename(&self.path, self.numbered(1))?;
+        }
+        // Left over from a time with more files.
+        while existing(fs::remove_file(self.numbered(past + 1)))? {
+            past += 1;
+        }
+        self.open = Some(open(&self.path)?);
+        Ok(())
+    }
+}
+
+impl Sink for Rotating {
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        let bytes = [line.as_bytes(), b"\n"].concat();
+        let length = bytes.len() as u64;
+        if self.open.is_none() {
+            self.open = Some(open(&self.path)?);
+        }
+        if self.open.as_ref().is_some_and(|open| open.size > 0 && open.size + length > self.max_size) {
+            self.rotate()?;
+        }
+        let Some(open) = &mut self.open else { return Err(io::ErrorKind::NotFound.into()) };
+        if let Err(error) = open.file.write_all(&bytes) {
+            // Half a line is worse than none.
+            let _best_effort = open.file.set_len(open.size);
+            self.open = None;
+            return Err(error);
+        }
+        open.size += length;
+        Ok(())
+    }
+}
+
+/// Whether there was something to move or delete.
+fn existing(result: io::Result<()>) -> io::Result<bool> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn open(path: &Path) -> io::Result<Open> {
+    // Asked before it is opened: opening a pipe would wait for its reader.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("this is no file"));
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    let found = file.metadata()?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        if found.permissions().mode() & 0o077 != 0 {
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    Ok(Open { size: found.len(), file })
+}
+
+fn private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of this test alone, deleted at its end.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("steady-relay-{}-{name}", std::process::id()));
+            let _not_there = fs::remove_dir_all(&path);
+            Self(path)
+        }
+
+        fn log(&self) -> PathBuf {
+            self.0.join("logs").join("relay.log")
+        }
+
+        fn files(&self) -> Vec<(String, String)> {
+            let mut files: Vec<_> = fs::read_dir(self.0.join("logs"))
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .map(|path| {
+                    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                    (name, fs::read_to_string(path).unwrap())
+                })
+                .collect();
+            files.sort();
+            files
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _gone = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn names_and(texts: &[(&str, &str)]) -> Vec<(String, String)> {
+        texts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn files_are_bounded_in_size_and_number_over_restarts() {
+        let folder = Folder::new("bounded");
+        for line in ["one", "two", "three", "four", "five", "six"] {
+            // 8 bytes hold one line of four and one of three.
+            let mut log = Rotating::open(&folder.log(), 8, 3).unwrap();
+            log.write(line).unwrap();
+        }
+        let expected = [("relay.log", "six\n"), ("relay.log.1", "five\n"), ("relay.log.2", "four\n")];
+        assert_eq!(folder.files(), names_and(&expected));
+        let mut fewer = Rotating::open(&folder.log(), 8, 2).unwrap();
+        fewer.write("seven").unwrap();
+        assert_eq!(folder.files(), names_and(&[("relay.log", "seven\n"), ("relay.log.1", "six\n")]));
+        let mut one = Rotating::open(&folder.log(), 8, 1).unwrap();
+        one.write("eight").unwrap();
+        assert_eq!(folder.files(), names_and(&[("relay.log", "eight\n")]));
+        one.write("a line longer than a file").unwrap();
+        assert_eq!(folder.files(), names_and(&[("relay.log", "a line longer than a file\n")]));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_can_read_it_whoever_made_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = Folder::new("private");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        drop(Rotating::open(&folder.log(), 100, 2).unwrap());
+        assert_eq!((mode(&folder.log()), mode(folder.log().parent().unwrap())), (0o600, 0o700));
+        fs::set_permissions(folder.log(), fs::Permissions::from_mode(0o644)).unwrap();
+        drop(Rotating::open(&folder.log(), 100, 2).unwrap());
+        assert_eq!(mode(&folder.log()), 0o600);
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused() {
+        let folder = Folder::new("no-file");
+        fs::create_dir_all(folder.log()).unwrap();
+        assert!(Rotating::open(&folder.log(), 100, 2).is_err());
+        if cfg!(unix) {
+            assert_eq!(
+                Rotating::open(Path::new("/dev/null"), 100, 2).unwrap_err().to_string(),
+                "this is no file"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_gone_is_begun_again_after_the_failure() {
+        let folder = Folder::new("gone");
+        let mut log = Rotating::open(&folder.log(), 8, 2).unwrap();
+        log.write("one").unwrap();
+        fs::remove_dir_all(folder.log().parent().unwrap()).unwrap();
+        assert!(log.write("a longer line").is_err(), "there is nothing to rename");
+        assert!(log.write("two").is_err(), "the folder is gone");
+        fs::create_dir_all(folder.log().parent().unwrap()).unwrap();
+        log.write("three").unwrap();
+        assert_eq!(folder.files(), names_and(&[("relay.log", "three\n")]));
+    }
+}

@@ -1,0 +1,137 @@
+//! Settings that change while the relay runs: when to read them anew, and what of them needs a restart.
+//! Not the reading (that is `settings`) and not the change (that is [`crate::app::Relay::reload`]).
+//!
+//! Files are looked at every two seconds, since that works the same on every system and every file system.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use relay_core::config::Config;
+
+use crate::settings::Places;
+
+/// How often files are looked at.
+const EVERY: Duration = Duration::from_secs(2);
+/// How long a file that changed has to stay as it is: an editor may be in the middle of it, and half a file can be
+/// valid.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// What a file looks like from outside: when it was written, and its length. `None`: it is not there.
+type Stamp = Option<(SystemTime, u64)>;
+
+/// Files that are watched.
+#[derive(Debug)]
+pub struct Watch {
+    seen: Vec<(PathBuf, Stamp)>,
+}
+
+impl Watch {
+    /// Watches all places of settings.
+    #[must_use]
+    pub fn over(places: &Places) -> Self {
+        let paths = places.all().map(PathBuf::from);
+        Self { seen: paths.map(|path| (path.clone(), stamp(&path))).collect() }
+    }
+
+    /// Watches these places from now on. What is watched already has been seen as it was before it was read.
+    pub fn now_over(&mut self, places: &Places) {
+        let before = std::mem::replace(self, Self::over(places)).seen;
+        for (path, stamp) in &mut self.seen {
+            if let Some((_, old)) = before.iter().find(|(old, _)| old == path) {
+                *stamp = *old;
+            }
+        }
+    }
+
+    /// Takes the files as they are now for seen.
+    pub fn look_now(&mut self) {
+        self.seen = self.look();
+    }
+
+    /// Waits until a file has changed and settled. A wait that is cut short misses nothing.
+    pub async fn changed(&mut self) {
+        loop {
+            tokio::time::sleep(EVERY).await;
+            let mut latest = self.look();
+            if latest == self.seen {
+                continue;
+            }
+            loop {
+                tokio::time::sleep(SETTLED).await;
+                let again = self.look();
+                if again == latest {
+                    break;
+                }
+                latest = again;
+            }
+            self.seen = latest;
+            return;
+        }
+    }
+
+    fn look(&self) -> Vec<(PathBuf, Stamp)> {
+        self.seen.iter().map(|(path, _)| (path.clone(), stamp(path))).collect()
+    }
+}
+
+fn stamp(path: &PathBuf) -> Stamp {
+    let found = fs::metadata(path).ok()?;
+    Some((found.modified().ok()?, found.len()))
+}
+
+/// The keys that differ and hold only from a start on.
+#[must_use]
+pub fn needs_restart(started_with: &Config, now: &Config) -> Vec<String> {
+    let (old, new) = (started_with, now);
+    let differing = [
+        ("relay.listen", old.listen != new.listen),
+        ("relay.port", old.port != new.port),
+        ("relay.token", old.token != new.token),
+        ("log.format", old.log.format != new.log.format),
+        ("log.file", old.log.file != new.log.file),
+        ("log.max_size", old.log.max_size != new.log.max_size),
+        ("log.max_files", old.log.max_files != new.log.max_files),
+    ];
+    differing.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("steady-relay-{}-{name}", std::process::id()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_is_seen_once_it_has_settled_and_only_once() {
+        let path = file("watched");
+        fs::write(&path, "a").unwrap();
+        let places = Places { config: Some(path.clone()), ..Places::default() };
+        let mut watch = Watch::over(&places);
+        let minute = Duration::from_secs(60);
+        assert!(tokio::time::timeout(minute, watch.changed()).await.is_err(), "nothing changed");
+        fs::write(&path, "ab").unwrap();
+        watch.now_over(&places);
+        tokio::time::timeout(minute, watch.changed()).await.unwrap();
+        assert!(tokio::time::timeout(minute, watch.changed()).await.is_err(), "it was seen");
+        fs::remove_file(&path).unwrap();
+        tokio::time::timeout(minute, watch.changed()).await.unwrap();
+        fs::write(&path, "ab").unwrap();
+        tokio::time::timeout(minute, watch.changed()).await.unwrap();
+        fs::remove_file(&path).unwrap();
+        watch.look_now();
+        assert!(tokio::time::timeout(minute, watch.changed()).await.is_err(), "it was looked at");
+    }
+
+    #[test]
+    fn what_needs_a_restart_is_named() {
+        let old = Config::default();
+        assert!(needs_restart(&old, &old).is_empty());
+        let mut new = Config { port: 1, ..Config::default() };
+        new.log.file = Some("x".into());
+        new.log.level = relay_core::config::LogLevel::Debug;
+        assert_eq!(needs_restart(&old, &new), ["relay.port", "log.file"]);
+    }
+}

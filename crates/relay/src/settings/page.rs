@@ -1,0 +1,118 @@
+//! The reference page, `docs/config.md`, made from the lists in `keys` and `variables`.
+
+use super::reference::{KeyDoc, reference};
+use super::variables::{Scope, VARIABLES};
+use std::fmt::Write as _;
+
+const HEAD: &str = "\
+# Settings
+
+<!-- Made from the key table: `UPDATE_DOCS=1 cargo test -p steady-relay --lib reference_page` writes it anew. -->
+
+Nothing has to be set: `steady-relay` listens on 127.0.0.1:8787 and knows the usual upstreams.
+
+One TOML file holds all settings. `steady-relay config path` tells where it is looked for, `config check` says all that
+is wrong with it at once, `config show --origin` tells for each key who set it, and `config schema` prints a JSON Schema
+for editors (`steady-relay config schema > steady-relay.schema.json`, then `#:schema ./steady-relay.schema.json` as the
+first line of the file).
+
+Of several places that set a key, the first in this list holds:
+
+1. a flag,
+2. a variable of the process environment,
+3. a variable in the file named by `--env-file` or `STEADY_RELAY_ENV_FILE`,
+4. a variable in the file `env` beside the usual configuration file,
+5. the configuration file,
+6. the default.
+
+A relay that runs reads its files anew when one of them changes, looked at every two seconds, and on SIGHUP. New calls
+go by the new settings, open ones by those they began with. A file with errors is refused as a whole, its errors are
+said, and the old settings stay. `listen`, `port`, `token` and what is below `[log]`, except `level`, need a restart; where
+they were changed, the relay says so. The relay of `steady-relay run` does not reload.
+
+## Headers of a single call
+
+A client can change one call by headers, which are never forwarded. What they cannot mean is answered with a 400.
+
+| header | meaning |
+| --- | --- |
+| `x-steady-profile: NAME` | this profile, in place of all that would choose another; a route's numbers do not apply |
+| `x-steady-patience: 30s` | no longer wait between sends than this, whatever the client is known to bear |
+| `x-steady: off` | nothing is sent again and nothing is changed: the call passes through as it is |
+
+";
+
+const VARIABLES_HEAD: &str = "\
+## Variables
+
+Of several that set the same, the first in this table holds. Env files hold `NAME=value` lines, with an optional
+`export `, `# comments`, 'single quotes' that keep all as it is, and \"double quotes\" with the escapes `\\n`, `\\r`, `\\t`,
+`\\\\`, `\\\"` and `\\$`; nothing is replaced in a value. They may begin with a byte order mark, be UTF-16 and have the line
+ends of Windows. A `.env` in the working directory is never read by itself: whoever wrote that folder could send your
+keys elsewhere.
+
+| variable | sets | where |
+| --- | --- | --- |
+";
+
+const VARIABLES_TAIL: &str = "
+`CODEX_API_KEY` in the process environment belongs to Codex and is never used by the relay. In an env file it is added
+to requests that carry no credential, and only where the same env file, or the configuration file, names the upstream.
+`ENABLE_LOGGING`, `LOG_LEVEL` and `LOG_FILE` count in env files alone, since many programs share these names.
+`MAX_RETRIES=3` is four sends.
+";
+
+/// The page.
+#[must_use]
+pub fn page() -> String {
+    let mut page = HEAD.to_owned();
+    for section in reference() {
+        line(&mut page, format_args!("## `{}`\n\n{}\n", section.head, section.doc));
+        for key in &section.keys {
+            line(&mut page, format_args!("### `{}`\n\n{}\n\n{}\n", key.name, shape(key), key.doc));
+        }
+    }
+    page += VARIABLES_HEAD;
+    for variable in VARIABLES {
+        let place = match variable.scope {
+            Scope::Everywhere => "environment, env files",
+            Scope::EnvFiles => "env files",
+            Scope::Process => "environment",
+        };
+        let instead = variable.instead.map_or_else(String::new, |now| format!(" (older; today {now})"));
+        let sets = variable.sets;
+        let is_key = sets.contains('.') && !sets.contains(' ');
+        let sets = if is_key { format!("`{sets}`") } else { sets.to_owned() };
+        line(&mut page, format_args!("| `{}` | {sets}{instead} | {place} |", variable.name));
+    }
+    page + VARIABLES_TAIL
+}
+
+fn line(page: &mut String, words: std::fmt::Arguments<'_>) {
+    // Writing to a text cannot fail.
+    let _always = writeln!(page, "{words}");
+}
+
+fn shape(key: &KeyDoc) -> String {
+    let choices = key.choices.iter().map(|choice| format!("`\"{choice}\"`")).collect::<Vec<_>>().join(", ");
+    let shape = if choices.is_empty() { key.shape.to_owned() } else { format!("one of {choices}") };
+    let default = if key.default.is_empty() { "not set".to_owned() } else { format!("`{}`", key.default) };
+    format!("*{shape}; default: {default}*")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reference_page_is_the_committed_one() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/config.md");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).unwrap();
+            std::fs::write(path, page()).unwrap();
+        }
+        let committed = std::fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n");
+        let hint = "docs/config.md is not what the key table says: UPDATE_DOCS=1 cargo test -p steady-relay --lib reference_page";
+        assert!(committed == page(), "{hint}");
+    }
+}

@@ -1,0 +1,293 @@
+//! The settings in force, key by key, each with the layer that won: what `config show` prints. Secrets are masked.
+//! Not the printing (that is the program).
+
+use super::errors::{Place, line_of};
+use super::file::Source;
+use super::layers::Given;
+use super::read::looks_secret;
+use super::reference::{KeyDoc, SectionDoc, reference};
+use super::variables::{API_KEY, ENABLE_LOGGING, RETRIES, TOTAL_TIMEOUT};
+use relay_core::client::Kind;
+use relay_core::config::{Config, Upstream, UpstreamChoice};
+use relay_core::units::show_duration;
+use relay_core::{ClientLimit, Profile};
+use std::path::Path;
+use toml::de::{DeTable, DeValue};
+
+/// One key, as it is in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// How its section is written: `[timeouts]`.
+    pub section: String,
+    /// Which one of several sections of the same name, from 0.
+    pub nth: usize,
+    /// Its name.
+    pub key: String,
+    /// The value as it would stand in the file; `None` where it is not set.
+    pub value: Option<String>,
+    /// Who set it: `--port`, `STEADY_RELAY_PORT`, `relay.env:2: PORT`, `config.toml:3` or `default`.
+    pub origin: String,
+}
+
+/// What a secret looks like when it is shown.
+const MASK: &str = "\"…\"";
+
+/// All keys in force.
+pub(super) fn shown(config: &Config, source: Option<&Source>, outside: &[Given]) -> Vec<Shown> {
+    let nothing = Source::default();
+    let source = source.unwrap_or(&nothing);
+    let (root, _no_errors) = DeTable::parse_recoverable(&source.text);
+    let show = Show { config, source, root: root.get_ref(), outside };
+    let mut all = Vec::new();
+    for section in reference() {
+        let name = section.head.trim_matches(['[', ']']);
+        match name.split_once('.') {
+            // Shown with the other kinds of clients.
+            Some(("client", "codex")) => {}
+            Some((kind, _)) => {
+                for name in show.names(kind) {
+                    show.section(&section, &[kind, &name], &mut all);
+                }
+            }
+            None if section.head.starts_with("[[") => show.routes(name, &mut all),
+            None => show.section(&section, &[name], &mut all),
+        }
+    }
+    all
+}
+
+struct Show<'a> {
+    config: &'a Config,
+    source: &'a Source,
+    root: &'a DeTable<'a>,
+    outside: &'a [Given],
+}
+
+impl Show<'_> {
+    /// The entries that there are of one kind.
+    fn names(&self, kind: &str) -> Vec<String> {
+        match kind {
+            "client" => Kind::ALL.map(|kind| kind.name().to_owned()).to_vec(),
+            "upstream" => self.config.upstreams.keys().cloned().collect(),
+            "profile" => self.config.profiles.keys().cloned().collect(),
+            _ => self
+                .table(&[kind])
+                .into_iter()
+                .flat_map(|table| table.keys().map(ToString::to_string))
+                .collect(),
+        }
+    }
+
+    fn table(&self, path: &[&str]) -> Option<&DeTable<'_>> {
+        path.iter().try_fold(self.root, |table, name| table.get(*name)?.get_ref().as_table())
+    }
+
+    fn section(&self, section: &SectionDoc, path: &[&str], all: &mut Vec<Shown>) {
+        let mut keys = section.keys.clone();
+        if path == ["client", "codex"] {
+            let codex = reference().into_iter().find(|section| section.head == "[client.codex]");
+            keys.extend(codex.into_iter().flat_map(|section| section.keys));
+        }
+        let head = format!("[{}]", path.join("."));
+        for key in keys {
+            // A profile that ships stands on no other.
+            if key.name == "based_on" && self.in_file(path, key.name).is_none() {
+                continue;
+            }
+            let (value, origin) = self.value(path, &key);
+            all.push(Shown { section: head.clone(), nth: 0, key: key.name.to_owned(), value, origin });
+        }
+    }
+
+    fn value(&self, path: &[&str], key: &KeyDoc) -> (Option<String>, String) {
+        let in_file = self.in_file(path, key.name);
+        let [kind, ..] = path else { return (None, String::new()) };
+        if let Some(origin) = self.set_outside(path, key.name) {
+            let value = self.typed(&format!("{kind}.{}", key.name)).or_else(|| self.of_entry(path, key.name));
+            return match in_file {
+                // This one does not replace the file's: it is added.
+                Some((value, at)) if key.name == "ca_file" => {
+                    (Some(value), format!("{at}, and {origin} adds one"))
+                }
+                Some(_) | None => (value, origin),
+            };
+        }
+        if let Some((value, origin)) = in_file {
+            return (Some(value), origin);
+        }
+        let default = (!key.default.is_empty()).then(|| key.default.to_owned());
+        (self.of_entry(path, key.name).or(default), "default".to_owned())
+    }
+
+    /// Who set the key from outside the file.
+    fn set_outside(&self, path: &[&str], key: &str) -> Option<String> {
+        let given = |sets: &str| {
+            self.outside.iter().find(|given| given.key == sets).map(|given| self.place(&given.place))
+        };
+        match (path, key) {
+            (["profile", _], "sends") => given(RETRIES),
+            (["profile", _], "patience" | "client_limit") => given(TOTAL_TIMEOUT),
+            (["upstream", name], "api_key") => {
+                let named =
+                    matches!(&self.config.upstream, Some(UpstreamChoice::Named(chosen)) if chosen == name);
+                given(API_KEY).filter(|_| {
+                    named && self.config.upstreams.get(*name).is_some_and(|u| u.api_key.is_some())
+                })
+            }
+            (["relay"], "upstream") => given("relay.upstream").map(|origin| {
+                let lent =
+                    matches!(&self.config.upstream, Some(UpstreamChoice::Url(it)) if it.api_key.is_some());
+                let key = given(API_KEY).filter(|_| lent);
+                key.map_or(origin.clone(), |key| format!("{origin}, with the key of {key}"))
+            }),
+            (["log"], "level") => given("log.level").or_else(|| given(ENABLE_LOGGING)),
+            ([section], key) => given(&format!("{section}.{key}")),
+            _ => None,
+        }
+    }
+
+    /// The value of a key that can be set outside the file.
+    fn typed(&self, key: &str) -> Option<String> {
+        let config = self.config;
+        match key {
+            "relay.listen" => Some(quoted(&config.listen.to_string())),
+            "relay.port" => Some(config.port.to_string()),
+            "relay.token" => Some(MASK.to_owned()),
+            "relay.upstream" => config.upstream.as_ref().map(|choice| match choice {
+                UpstreamChoice::Named(name) => quoted(name),
+                UpstreamChoice::Url(upstream) => quoted(&upstream.url.to_string()),
+            }),
+            "relay.profile" => Some(quoted(config.profile.name())),
+            "relay.ca_file" => config.ca_files.last().map(|path| quoted(&path.display().to_string())),
+            "log.level" => Some(quoted(config.log.level.name())),
+            "log.format" => Some(quoted(config.log.format.name())),
+            "log.file" => config.log.file.as_ref().map(|path| quoted(&path.display().to_string())),
+            _ => None,
+        }
+    }
+
+    /// The value of an entry's key, as the entry is in force: what ships differs from entry to entry.
+    fn of_entry(&self, path: &[&str], key: &str) -> Option<String> {
+        match path {
+            ["upstream", name] => {
+                self.config.upstreams.get(*name).and_then(|upstream| of_upstream(upstream, key))
+            }
+            ["profile", name] => {
+                let profile = self.config.profiles.get(*name)?;
+                let changed = self.config.numbers.apply(profile).unwrap_or_else(|_| profile.clone());
+                numbers(&changed).into_iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+            }
+            _ => None,
+        }
+    }
+
+    /// The value as it stands in the file, and where.
+    fn in_file(&self, path: &[&str], key: &str) -> Option<(String, String)> {
+        let value = self.table(path)?.get(key)?;
+        let at = self.at(value.span().start);
+        if is_secret(key) {
+            let masked = if key == "headers" { self.of_entry(path, key) } else { None };
+            return Some((masked.unwrap_or_else(|| MASK.to_owned()), at));
+        }
+        Some((self.text(value.get_ref(), value.span()), at))
+    }
+
+    fn text(&self, value: &DeValue<'_>, span: std::ops::Range<usize>) -> String {
+        let text = self.source.text.get(span).unwrap_or_default();
+        if value.as_str().is_some_and(looks_secret) { MASK.to_owned() } else { text.to_owned() }
+    }
+
+    fn routes(&self, name: &str, all: &mut Vec<Shown>) {
+        let Some(list) = self.root.get(name).and_then(|list| list.get_ref().as_array()) else { return };
+        for (nth, table) in list.iter().filter_map(|item| item.get_ref().as_table()).enumerate() {
+            for (key, value) in table {
+                all.push(Shown {
+                    section: format!("[[{name}]]"),
+                    nth,
+                    key: key.get_ref().to_string(),
+                    value: Some(self.text(value.get_ref(), value.span())),
+                    origin: self.at(value.span().start),
+                });
+            }
+        }
+    }
+
+    fn at(&self, offset: usize) -> String {
+        format!("{}:{}", file_name(&self.source.path), line_of(&self.source.text, offset))
+    }
+
+    fn place(&self, place: &Place) -> String {
+        match place {
+            Place::File(span) => self.at(span.start),
+            Place::WholeFile(path) => file_name(path),
+            Place::EnvFile(place) => format!("{}:{}: {}", file_name(&place.path), place.line, place.name),
+            Place::Env(name) | Place::Flag(name) => (*name).to_owned(),
+            Place::Default => "default".to_owned(),
+        }
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Whether the value of a key of this name is never shown.
+fn is_secret(key: &str) -> bool {
+    matches!(key, "token" | "api_key" | "headers")
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    if looks_secret(text) {
+        return MASK.to_owned();
+    }
+    // JSON's strings are TOML's.
+    serde_json::Value::from(text).to_string()
+}
+
+fn of_upstream(upstream: &Upstream, key: &str) -> Option<String> {
+    match key {
+        "url" => Some(quoted(&upstream.url.to_string())),
+        "headers" => {
+            let mut names: Vec<_> = upstream.headers.iter().map(|(name, _)| name.as_str()).collect();
+            names.dedup();
+            let pairs: Vec<_> = names.iter().map(|name| format!("{} = {MASK}", quoted(name))).collect();
+            (!pairs.is_empty()).then(|| format!("{{ {} }}", pairs.join(", ")))
+        }
+        "api_key" => upstream.api_key.as_ref().map(|_| MASK.to_owned()),
+        _ => None,
+    }
+}
+
+/// Every number of a profile, as it would stand in the file.
+pub(super) fn numbers(profile: &Profile) -> Vec<(&'static str, String)> {
+    let count =
+        |count: Option<u32>| count.map_or_else(|| "\"unlimited\"".to_owned(), |count| count.to_string());
+    let time = |time| format!("\"{}\"", show_duration(time));
+    let factor = |factor: f64| format!("{factor:?}");
+    let client_limit = match profile.client_limit {
+        ClientLimit::Replaces => "\"replaces\"",
+        ClientLimit::Shortens => "\"shortens\"",
+        ClientLimit::Ignored => "\"ignored\"",
+    };
+    vec![
+        ("sends", count(profile.sends)),
+        ("failed_sends", profile.failed_sends.to_string()),
+        ("throttled_sends", count(profile.throttled_sends)),
+        ("capacity_sends", count(profile.capacity_sends)),
+        ("ambiguous_resends", profile.ambiguous_resends.to_string()),
+        ("patience", time(profile.patience)),
+        ("client_limit", client_limit.to_owned()),
+        ("serves_resends", profile.serves_resends.to_string()),
+        ("base", time(profile.curve.base)),
+        ("factor", factor(profile.curve.factor)),
+        ("cap", time(profile.curve.cap)),
+        ("jitter", time(profile.curve.jitter)),
+        ("overloaded_base", time(profile.overloaded.base)),
+        ("overloaded_factor", factor(profile.overloaded.factor)),
+        ("overloaded_cap", time(profile.overloaded.cap)),
+        ("never_sent_base", time(profile.never_sent.base)),
+        ("never_sent_cap", time(profile.never_sent.cap)),
+        ("useless_floor", time(profile.useless_floor)),
+    ]
+}

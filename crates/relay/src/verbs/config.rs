@@ -1,0 +1,102 @@
+//! `steady-relay config …`: what the settings are, what is wrong with them, what there is to set.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use steady_relay::cli::{ConfigVerb, Flags};
+use steady_relay::settings::{self, Loaded, SettingsError, Shown};
+
+use super::{Failure, env, load, places, print, read, say, tls_config};
+
+/// Carries out one of the verbs.
+pub(crate) fn config(flags: &Flags, verb: &ConfigVerb) -> Result<u8, Failure> {
+    match verb {
+        ConfigVerb::Show { origin, json } => show(flags, *origin, *json),
+        ConfigVerb::Check { file, json } => check(flags, file.as_ref(), *json),
+        ConfigVerb::Schema => print(&format!("{:#}", settings::schema())),
+        ConfigVerb::Path { json } => path(flags, *json),
+    }
+}
+
+fn show(flags: &Flags, origin: bool, as_json: bool) -> Result<u8, Failure> {
+    let Loaded { shown, notices, file, .. } = load(flags)?;
+    if as_json {
+        let keys: Vec<Value> = shown.iter().map(in_json).collect();
+        return print(&json!({"v": 1, "file": file, "notices": notices, "keys": keys}).to_string());
+    }
+    for words in notices {
+        say(&format!("note: {words}"));
+    }
+    print(as_toml(&shown, origin).trim_end())
+}
+
+/// A value is what would stand in the file, as text: settings that are masked or not set have none in JSON.
+fn in_json(shown: &Shown) -> Value {
+    let Shown { section, nth, key, value, origin } = shown;
+    json!({"section": section, "nth": nth, "key": key, "value": value, "origin": origin})
+}
+
+fn as_toml(shown: &[Shown], origin: bool) -> String {
+    let mut text = String::new();
+    let mut last = None;
+    for Shown { section, nth, key, value, origin: from } in shown {
+        let line = match value {
+            Some(value) if origin => format!("{key} = {value}  # {from}\n"),
+            Some(value) => format!("{key} = {value}\n"),
+            None if origin => format!("# {key} is not set\n"),
+            None => continue,
+        };
+        if last.replace((section, nth)) != Some((section, nth)) {
+            let gap = if text.is_empty() { "" } else { "\n" };
+            text += &format!("{gap}{section}\n");
+        }
+        text += &line;
+    }
+    text
+}
+
+fn check(flags: &Flags, file: Option<&PathBuf>, as_json: bool) -> Result<u8, Failure> {
+    let flags = Flags { config: file.or(flags.config.as_ref()).cloned(), ..flags.clone() };
+    match settings::load(&flags, &env, &read) {
+        Err(SettingsError { issues }) if as_json => {
+            let errors: Vec<_> = issues
+                .iter()
+                .map(|issue| json!({"at": issue.at, "what": issue.what, "hint": issue.hint}))
+                .collect();
+            print(&json!({"v": 1, "ok": false, "errors": errors}).to_string()).map(|_printed| 2)
+        }
+        Err(error) => Err(Failure(2, error.to_string().trim_end().to_owned())),
+        Ok(Loaded { config, notices, .. }) => {
+            // Certificates are read at the start, so a file that is missing would stop it.
+            let (_tls, more) = tls_config(&config)?;
+            let notices: Vec<_> = notices.into_iter().chain(more).collect();
+            if as_json {
+                return print(&json!({"v": 1, "ok": true, "notices": notices}).to_string());
+            }
+            for words in notices {
+                say(&format!("note: {words}"));
+            }
+            print("ok")
+        }
+    }
+}
+
+fn path(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
+    let places = places(flags);
+    let exists = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.exists());
+    if as_json {
+        let [config, env_file, usual] = [&places.config, &places.env_file, &places.usual_env_file]
+            .map(|path| json!({"path": path, "exists": exists(path)}));
+        let all = json!({"v": 1, "config": config, "env_file": env_file, "usual_env_file": usual});
+        return print(&all.to_string());
+    }
+    let Some(config) = &places.config else {
+        let words =
+            "error: neither HOME nor XDG_CONFIG_HOME says where it would be\nhint: name it with --config";
+        return Err(Failure(1, words.to_owned()));
+    };
+    if !exists(&places.config) {
+        say("note: there is no such file yet, so the defaults hold");
+    }
+    print(&config.display().to_string())
+}

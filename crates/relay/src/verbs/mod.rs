@@ -1,0 +1,89 @@
+//! The verbs of the command line, one file each, and what several of them do.
+
+pub(crate) mod config;
+pub(crate) mod run;
+pub(crate) mod serve;
+mod signals;
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use relay_core::Listen;
+use relay_core::config::Config;
+use steady_relay::cli::Flags;
+use steady_relay::listen::{Bound, Place, bind};
+use steady_relay::settings::{self, Loaded, Places};
+use steady_relay::target::Upstreams;
+use steady_relay::tls;
+
+/// Why the program ends early: the exit code, and what to print.
+pub(crate) struct Failure(pub(crate) u8, pub(crate) String);
+
+/// Words for a person, on standard error. A reader that is gone cannot be told anything.
+pub(crate) fn say(words: &str) {
+    let _unread = writeln!(std::io::stderr(), "{words}");
+}
+
+/// Data, on standard output.
+fn print(data: &str) -> Result<u8, Failure> {
+    match writeln!(std::io::stdout(), "{data}") {
+        Ok(()) => Ok(0),
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
+        Err(error) => Err(Failure(1, format!("error: standard output: {error}"))),
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure(1, format!("error: the system does not let the relay start: {error}")))
+}
+
+fn env(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name)
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    std::fs::read(path)
+}
+
+fn load(flags: &Flags) -> Result<Loaded, Failure> {
+    settings::load(flags, &env, &read).map_err(|error| Failure(2, error.to_string().trim_end().to_owned()))
+}
+
+fn places(flags: &Flags) -> Places {
+    settings::places(flags, &env, &read)
+}
+
+fn listen(config: &Config) -> Result<Bound, Failure> {
+    let place = match config.listen {
+        Listen::Localhost => Place::Loopback(config.port),
+        Listen::Address(ip) => Place::At(SocketAddr::new(ip, config.port)),
+    };
+    bind(place).map_err(|error| Failure(1, format!("error: {error}")))
+}
+
+/// Where requests go; an upstream that is the relay itself would send every request round for ever.
+fn targets(config: &Config, listening: &[SocketAddr]) -> Result<Upstreams, Failure> {
+    let targets = Upstreams::of(config);
+    if let Some(itself) = targets.all().find(|upstream| upstream.is_at(listening)) {
+        return Err(Failure(
+            2,
+            format!(
+                "error: upstream `{}` is {}, which is this relay itself\nhint: name the service that answers, \
+                 or give the relay another port",
+                itself.name,
+                itself.shown()
+            ),
+        ));
+    }
+    Ok(targets)
+}
+
+fn tls_config(config: &Config) -> Result<(Arc<rustls::ClientConfig>, Vec<String>), Failure> {
+    tls::client_config(&config.ca_files).map_err(|error| Failure(2, format!("error: {error}")))
+}

@@ -1,0 +1,89 @@
+//! `steady-relay run -- CLIENT`: starts a client with a relay of its own, and ends the relay with it. Settings are
+//! read once: such a relay lives as long as its client.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use relay_core::client::Kind;
+use steady_relay::app::{Parts, Relay};
+use steady_relay::cli::Flags;
+use steady_relay::clock::SystemClock;
+use steady_relay::observe::Observer;
+use steady_relay::observe::log::Log;
+use steady_relay::proxy::SystemProxies;
+use steady_relay::run::{self, RelayAddr, Summary, Surroundings, closing_line};
+use steady_relay::settings::Loaded;
+
+use super::{Failure, listen, load, runtime, say, targets, tls_config};
+
+/// Runs the client; its exit code is ours.
+pub(crate) fn run(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> {
+    runtime()?.block_on(run_client(flags, command))
+}
+
+async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> {
+    let mut flags = flags.clone();
+    // A relay of the session's own: the port that clients are pointed at for good stays free.
+    flags.port.get_or_insert_with(|| "0".to_owned());
+    let Loaded { mut config, notices, .. } = load(&flags)?;
+    let (tls, tls_notices) = tls_config(&config)?;
+    let bound = listen(&config)?;
+    let mut targets = targets(&config, &bound.addresses())?;
+    let Some((client, arguments)) = command.split_first() else {
+        return Err(Failure(2, "error: no client named\nhint: steady-relay run -- codex".to_owned()));
+    };
+    let folder = std::env::current_dir().unwrap_or_default();
+    let surroundings = Surroundings {
+        env: &|name| std::env::var_os(name),
+        read: &|path| std::fs::read_to_string(path),
+        folder: &folder,
+    };
+    let plan = run::plan(client, arguments, surroundings, RelayAddr { port: bound.port })
+        .map_err(|error| Failure(error.exit_code(), format!("error: {error}")))?;
+    if config.upstream.is_none()
+        && let Some(upstream) = plan.upstream.clone()
+    {
+        targets.send_everything_to(upstream);
+    }
+    if let Some(limit) = plan.claude_limit {
+        config.clients.entry(Kind::ClaudeCode).or_default().limit.get_or_insert(limit);
+    }
+    for words in notices.iter().chain(&tls_notices).chain(&plan.notices) {
+        say(&format!("steady-relay: {words}"));
+    }
+    let clock = Arc::new(SystemClock);
+    // The terminal is the client's; a file is free.
+    let log = Log::start(&config.log, clock.clone(), false)
+        .map_err(|error| Failure(2, format!("error: {error}")))?;
+    let log = Arc::new(log);
+    let relay = Relay::start(Parts {
+        config,
+        targets,
+        tls,
+        clock,
+        observers: vec![log.clone() as Arc<dyn Observer>],
+        sockets: bound.sockets,
+        system_proxies: SystemProxies::found(),
+    });
+    let status = relay.status();
+    let ended = run::supervise(&plan).await;
+    // The client is gone: nobody is left to be answered.
+    relay.drain(std::future::ready(())).await;
+    log.close();
+    let totals = status.totals();
+    if let Some(line) = closing_line(&Summary {
+        calls: totals.met_fault,
+        at_capacity: totals.met_capacity,
+        recovered: totals.recovered,
+        waited: std::time::Duration::from_secs_f64(totals.waited_s.max(0.0)),
+        sends: totals.retried_sends,
+        lost: totals.lost,
+        maybe_billed_twice: totals.maybe_billed_twice,
+    }) {
+        say(&line);
+    }
+    match ended {
+        Ok(ended) => Ok(u8::try_from(ended.exit_code()).unwrap_or(1)),
+        Err(error) => Err(Failure(error.exit_code(), format!("error: {error}"))),
+    }
+}

@@ -1,0 +1,73 @@
+//! The signals that end the relay, and the one that makes it read its settings anew.
+
+use super::Failure;
+
+/// The signals that end the relay.
+pub(super) struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+fn on(kind: tokio::signal::unix::SignalKind) -> Result<tokio::signal::unix::Signal, Failure> {
+    tokio::signal::unix::signal(kind).map_err(|error| Failure(1, format!("error: signals: {error}")))
+}
+
+impl Signals {
+    #[cfg(unix)]
+    pub(super) fn new() -> Result<Self, Failure> {
+        use tokio::signal::unix::SignalKind;
+        Ok(Self { terminate: on(SignalKind::terminate())?, interrupt: on(SignalKind::interrupt())? })
+    }
+
+    #[cfg(not(unix))]
+    pub(super) const fn new() -> Result<Self, Failure> {
+        Ok(Self {})
+    }
+
+    /// Waits for the next one.
+    #[cfg(unix)]
+    pub(super) async fn next(&mut self) {
+        tokio::select! {
+            _end = self.terminate.recv() => {}
+            _end = self.interrupt.recv() => {}
+        }
+    }
+
+    /// Waits for the next one.
+    #[cfg(not(unix))]
+    pub(super) async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
+
+/// SIGHUP, where the system has it.
+pub(super) struct Hangups {
+    #[cfg(unix)]
+    hangup: tokio::signal::unix::Signal,
+}
+
+impl Hangups {
+    #[cfg(unix)]
+    pub(super) fn new() -> Result<Self, Failure> {
+        Ok(Self { hangup: on(tokio::signal::unix::SignalKind::hangup())? })
+    }
+
+    #[cfg(not(unix))]
+    pub(super) const fn new() -> Result<Self, Failure> {
+        Ok(Self {})
+    }
+
+    /// Waits for the next one.
+    pub(super) async fn next(&mut self) {
+        #[cfg(unix)]
+        if self.hangup.recv().await.is_some() {
+            return;
+        }
+        std::future::pending().await
+    }
+}

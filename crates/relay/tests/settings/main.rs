@@ -1,0 +1,17 @@
+//! Settings at work: the program as a child with a home of its own, a pretend upstream, and what each setting does
+//! on the wire and in the log.
+
+#[cfg(test)]
+mod env;
+#[cfg(test)]
+mod logs;
+#[cfg(test)]
+mod profiles;
+#[cfg(test)]
+mod program;
+#[cfg(all(test, unix))]
+mod reload;
+#[cfg(test)]
+mod verbs;
+#[cfg(test)]
+mod wishes;

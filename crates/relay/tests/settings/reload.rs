@@ -1,0 +1,89 @@
+//! Settings that change while the relay runs.
+
+use relay_sim::{Signal, Upstream};
+use rustix::process::Signal as Kill;
+
+use crate::program::{CONFIG, Home, QUICK, good, refusal, turn};
+
+fn to(url: &str) -> String {
+    format!("[relay]\nupstream = \"{url}\"\n")
+}
+
+#[tokio::test]
+async fn a_changed_file_holds_for_new_calls_and_open_ones_go_on() {
+    let opened = Signal::new();
+    let slow = good().when(opened.clone());
+    let (old, new) = (Upstream::start(slow).await.unwrap(), Upstream::start(good()).await.unwrap());
+    let home = Home::with_config(&to(&old.url()));
+    let mut relay = home.serve(&[]).await;
+    let mut client = relay.client().await;
+    client.send(&turn()).await.unwrap();
+    while old.requests().is_empty() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    home.write(CONFIG, to(&new.url()));
+    relay.says("settings reloaded").await;
+    assert_eq!(relay.ask(&turn()).await.status, 200);
+    assert_eq!((old.requests().len(), new.requests().len()), (1, 1));
+    opened.release();
+    let answer = client.read().await;
+    assert!(answer.text().contains("response.completed"), "{}", answer.text());
+}
+
+#[tokio::test]
+async fn a_bad_file_is_refused_with_its_errors_and_the_old_settings_stay() {
+    let up = Upstream::start(good()).await.unwrap();
+    let home = Home::with_config(&to(&up.url()));
+    let mut relay = home.serve(&[]).await;
+    for (text, error) in [
+        ("{{{ not a valid config\n", "config.toml:1:1"),
+        ("[relay]\nprot = 1\nprofile = \"none\"\n", "did you mean `port`?"),
+        ("[relay]\nca_file = \"none.pem\"\n", "none.pem"),
+        (&to(&format!("http://{}", relay.addr)), "which is this relay itself"),
+    ] {
+        home.write(CONFIG, text);
+        relay.signal(Kill::HUP);
+        relay.says(error).await;
+        assert_eq!(relay.ask(&turn()).await.status, 200);
+    }
+    assert!(relay.said().contains("settings not reloaded, the old ones stay"), "{}", relay.said());
+    assert!(!relay.said().contains("settings reloaded"), "{}", relay.said());
+    home.write(CONFIG, to(&up.url()));
+    relay.signal(Kill::HUP);
+    relay.says("the settings are as they were").await;
+}
+
+#[tokio::test]
+async fn what_needs_a_restart_is_said_and_the_rest_holds() {
+    let up = Upstream::start(refusal(503, "server_is_overloaded")).await.unwrap();
+    let home = Home::with_config("[log]\nlevel = \"info\"\n");
+    let mut relay = home.serve(&["--upstream", &up.url()]).await;
+    let changed = format!(
+        "[relay]\nlisten = \"127.0.0.1\"\ntoken = \"0123456789abcdef\"\nprofile = \"x\"\n[log]\nlevel = \"trace\"\nformat = \"json\"\n\
+         [timeouts]\nconnect = \"1s\"\n[bodies]\ntotal = \"256MiB\"\n[profile.x]\nsends = 2\n{QUICK}"
+    );
+    home.write(CONFIG, changed);
+    relay.signal(Kill::HUP);
+    relay.says("only after a restart").await;
+    assert!(
+        relay.said().contains("relay.listen, relay.token, log.format only after a restart"),
+        "{}",
+        relay.said()
+    );
+    // No token is asked for, the new profile holds, and so does the new level.
+    relay.ask(&turn()).await;
+    assert_eq!(up.requests().len(), 2);
+    relay.says("[open] client=").await;
+}
+
+#[tokio::test]
+async fn an_env_file_is_followed_too() {
+    let (old, new) = (Upstream::start(good()).await.unwrap(), Upstream::start(good()).await.unwrap());
+    let home = Home::new();
+    home.write("relay.env", format!("STEADY_RELAY_UPSTREAM={}\n", old.url()));
+    let mut relay = home.serve(&["--env-file", "relay.env"]).await;
+    home.write("relay.env", format!("STEADY_RELAY_UPSTREAM={}\n# changed\n", new.url()));
+    relay.says("settings reloaded").await;
+    relay.ask(&turn()).await;
+    assert_eq!((old.requests().len(), new.requests().len()), (0, 1));
+}

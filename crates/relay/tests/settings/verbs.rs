@@ -1,0 +1,75 @@
+//! `steady-relay config …`.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::program::{CONFIG, Home, run};
+
+#[tokio::test]
+async fn show_prints_every_key_and_with_origin_who_set_it() {
+    let home = Home::with_config(
+        "[relay]\nport = 3\ntoken = \"hunter2hunter2hunter2\"\n[[route]]\nmodel = \"o3\"\nsends = 1\n",
+    );
+    let (code, shown, _) = home.run(&["config", "show"]).await;
+    assert_eq!(code, 0);
+    assert!(shown.contains("[relay]\nlisten = \"localhost\"\nport = 3\ntoken = \"…\"\n"), "{shown}");
+    let (code, checked, said) =
+        home.run(&["config", "check", home.write("again.toml", &shown).to_str().unwrap()]).await;
+    assert!((code, checked.as_str()) == (2, ""), "a masked token is none: {said}");
+    let mut command = home.program(&["config", "show", "--origin", "--listen", "127.0.0.1"]);
+    let (_, shown, said) = run(command.env("PORT", "4")).await;
+    assert!(shown.contains("listen = \"127.0.0.1\"  # --listen\nport = 4  # PORT\n"), "{shown}");
+    assert!(shown.contains("[[route]]\nmodel = \"o3\"  # "), "{shown}");
+    assert!(shown.contains("config.toml:5") && shown.contains("# upstream is not set\n"), "{shown}");
+    assert!(shown.contains("drain = \"300s\"  # default\n") && !shown.contains("hunter2"), "{shown}");
+    assert!(said.contains("PORT is an older name"), "{said}");
+    let (_, shown, _) = home.run(&["config", "show", "--json"]).await;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["v"], 1);
+    let keys = shown["keys"].as_array().unwrap();
+    let port = keys.iter().find(|key| key["key"] == "port").unwrap();
+    assert_eq!((&port["section"], &port["value"]), (&"[relay]".into(), &"3".into()));
+    assert!(port["origin"].as_str().unwrap().ends_with("config.toml:2"));
+}
+
+#[tokio::test]
+async fn check_says_all_that_is_wrong_or_ok() {
+    let home = Home::with_config("[relay]\nprofile = \"batch\"\n");
+    assert_eq!(home.run(&["config", "check"]).await, (0, "ok\n".to_owned(), String::new()));
+    home.write("bad.toml", "[relay]\nprot = 1\n[hold]\ntime = 3\n");
+    let (code, out, said) = home.run(&["config", "check", "bad.toml"]).await;
+    assert_eq!((code, out.as_str(), said.matches("error: bad.toml:").count()), (2, "", 2), "{said}");
+    let (code, out, _) = home.run(&["config", "check", "bad.toml", "--json"]).await;
+    let out: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &out["ok"], out["errors"].as_array().map(Vec::len)), (2, &false.into(), Some(2)));
+    assert_eq!(out["errors"][0]["at"], "bad.toml:2:1");
+    home.write("bad.toml", "[relay]\nca_file = \"none.pem\"\n");
+    let (code, _, said) = home.run(&["config", "check", "bad.toml"]).await;
+    assert!(code == 2 && said.contains("none.pem"), "{said}");
+}
+
+#[tokio::test]
+async fn path_tells_where_the_file_is_looked_for() {
+    let home = Home::new();
+    let (code, out, said) = home.run(&["config", "path"]).await;
+    assert_eq!((code, Path::new(out.trim_end())), (0, home.path(CONFIG).as_path()));
+    assert!(said.contains("there is no such file yet"));
+    home.write(CONFIG, "");
+    let (_, out, said) = home.run(&["config", "path", "--json", "--env-file", "x.env"]).await;
+    let out: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&out["config"]["exists"], &out["env_file"]["path"], said.as_str()),
+        (&true.into(), &"x.env".into(), "")
+    );
+}
+
+#[tokio::test]
+async fn schema_is_json_and_names_the_sections() {
+    let (code, out, _) = Home::new().run(&["config", "schema"]).await;
+    let schema: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (code, &schema["properties"]["timeouts"]["properties"]["idle"]["type"]),
+        (0, &"string".into())
+    );
+}
