@@ -1,6 +1,6 @@
 //! Pretend upstreams and clients: everything the relay meets on the wire, under a test's control.
 //!
-//! Nothing here is shipped. It speaks HTTP/1.1 over raw sockets and not through an HTTP library, for two
+//! Of all this only the demo is shipped, which needs [`overload`], [`scene`] and [`sdk`]. It speaks HTTP/1.1 over raw sockets and not through an HTTP library, for two
 //! reasons: it must be able to misbehave (cut, reset, lie about lengths, fall silent), and it must see the
 //! exact bytes, header case and order included. Real time and real sockets: never use it under paused time.
 //!
@@ -12,8 +12,12 @@
 pub mod busy;
 pub mod client;
 pub mod fixtures;
+pub mod overload;
+pub mod scene;
 pub mod script;
+pub mod sdk;
 mod session;
+#[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
 mod tls;
 pub mod upstream;
 mod wire;

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use tokio::net::TcpStream;
-use tokio_rustls::TlsAcceptor;
+pub(crate) use tokio_rustls::TlsAcceptor as Acceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
@@ -19,7 +19,7 @@ impl Wire for TlsStream<TcpStream> {
 }
 
 /// An acceptor with a fresh certificate, and that certificate as PEM.
-pub(crate) fn self_signed() -> io::Result<(TlsAcceptor, String)> {
+pub(crate) fn self_signed() -> io::Result<(Acceptor, String)> {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
     let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).map_err(io::Error::other)?;
@@ -30,7 +30,7 @@ pub(crate) fn self_signed() -> io::Result<(TlsAcceptor, String)> {
         .with_single_cert(vec![made.cert.der().clone()], key)
         .map_err(io::Error::other)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok((TlsAcceptor::from(Arc::new(config)), made.cert.pem()))
+    Ok((Acceptor::from(Arc::new(config)), made.cert.pem()))
 }
 
 #[cfg(test)]

@@ -12,11 +12,10 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio_rustls::TlsAcceptor;
 
 use crate::script::{Reply, Script};
 use crate::session;
-use crate::tls;
+use crate::tls::Acceptor;
 use crate::wire::{Head, find};
 
 /// One request as it came over the wire.
@@ -105,13 +104,14 @@ impl Upstream {
 
     /// Starts with TLS on a free port of 127.0.0.1; the second value is the certificate to trust, as PEM. It is
     /// its own issuer, and good for `localhost` and `127.0.0.1`.
+    #[cfg(feature = "tls")]
     pub async fn start_tls(script: impl Into<Script>) -> io::Result<(Self, String)> {
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
-        let (acceptor, certificate) = tls::self_signed()?;
+        let (acceptor, certificate) = crate::tls::self_signed()?;
         Ok((Self::on(listener, script.into(), Some(acceptor))?, certificate))
     }
 
-    fn on(listener: TcpListener, script: Script, tls: Option<TlsAcceptor>) -> io::Result<Self> {
+    fn on(listener: TcpListener, script: Script, tls: Option<Acceptor>) -> io::Result<Self> {
         let addr = listener.local_addr()?;
         let shared = Arc::new(Shared::new(script));
         let (stop, stopped) = watch::channel(false);
@@ -182,7 +182,7 @@ impl Drop for Upstream {
 
 async fn accept(
     listener: TcpListener,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Acceptor>,
     shared: Arc<Shared>,
     mut stopped: watch::Receiver<bool>,
 ) {
@@ -202,7 +202,7 @@ async fn accept(
     sessions.shutdown().await;
 }
 
-async fn serve(stream: TcpStream, tls: Option<TlsAcceptor>, shared: Arc<Shared>, connection: u64) {
+async fn serve(stream: TcpStream, tls: Option<Acceptor>, shared: Arc<Shared>, connection: u64) {
     let Some(acceptor) = tls else { return session::run(stream, shared, connection).await };
     // A client that does not trust the certificate is not a request.
     if let Ok(stream) = acceptor.accept(stream).await {

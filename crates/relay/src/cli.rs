@@ -5,6 +5,8 @@ use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::demo;
+
 /// A local relay that lets AI coding agents survive services that run out of capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
 #[command(
@@ -39,6 +41,10 @@ const CONFIG_EXAMPLES: &str = "Examples:
   steady-relay config show --origin
   steady-relay config check my.toml";
 
+const DEMO_EXAMPLES: &str = "Examples:
+  steady-relay demo
+  steady-relay demo --quick --seed 7";
+
 impl Cli {
     /// What to do.
     #[must_use]
@@ -59,6 +65,12 @@ pub enum Verb {
     /// and exit code pass through.
     #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Watch the relay work against a pretend service that runs out of capacity. Needs no account.
+    ///
+    /// Three scenes, each without the relay and with it, in under a minute. Settings are not read, and nothing
+    /// leaves this machine. Exit code 0: the relay did no worse than the client alone.
+    #[command(after_help = DEMO_EXAMPLES, after_long_help = DEMO_EXAMPLES)]
+    Demo(demo::Options),
     /// Look at the settings: what is in force, what is wrong, what there is.
     #[command(after_help = CONFIG_EXAMPLES, after_long_help = CONFIG_EXAMPLES)]
     Config(ConfigArgs),
@@ -268,6 +280,7 @@ mod tests {
             ("steady-relay serve", ""),
             ("steady-relay run", "run"),
             ("steady-relay config", "config"),
+            ("steady-relay demo", "demo"),
         ] {
             for flag in ["-h", "--help"] {
                 let help = Cli::try_parse_from(format!("{line} {flag}").split(' ')).unwrap_err();

@@ -14,6 +14,7 @@ pub mod clock;
 pub mod cookies;
 pub mod credential;
 pub mod decode;
+pub mod demo;
 mod drive;
 pub mod guard;
 pub mod headers;

@@ -1,6 +1,7 @@
 //! The verbs of the command line, one file each, and what several of them do.
 
 pub(crate) mod config;
+pub(crate) mod demo;
 pub(crate) mod run;
 pub(crate) mod serve;
 mod signals;
