@@ -4,21 +4,23 @@
 //! cargo xtask test                   install what the tests need, then run every check
 //! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core unit release cases clients)
 //! cargo xtask setup                  only install
+//! cargo xtask fuzz [--minutes N] [TARGET]
 //! ```
 //!
 //! `setup` brings the real clients into `target/test-env`, `checks` is the list of steps in their order,
-//! `command` starts programs. Nothing here is part of the relay.
+//! `fuzz` runs the fuzz targets, `command` starts programs. Nothing here is part of the relay.
 #![expect(clippy::print_stderr, reason = "a chore reports to the terminal it was started from")]
 
 mod checks;
 mod command;
+mod fuzz;
 mod setup;
 
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | setup";
+const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | setup | fuzz [--minutes N] [TARGET]";
 
 fn main() -> ExitCode {
     match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -37,6 +39,7 @@ fn run(args: &[String]) -> Result<()> {
         ["setup"] => setup::install(&root).map(|_| ()),
         ["test"] => checks::run(&root, &[]),
         ["test", "--only", steps] => checks::run(&root, &steps.split(',').collect::<Vec<_>>()),
+        ["fuzz", words @ ..] => fuzz::run(&root, words),
         _ => bail!("{USAGE}\nsteps: {}", checks::names().join(" ")),
     }
 }

@@ -268,7 +268,7 @@ impl Preamble {
             self.held = self.held.saturating_add(wire.max(decoded.len()));
         }
         let limit = self.asked.hold.bytes;
-        self.clear_up(decoded);
+        let decoded = self.clear_up(decoded);
         match &mut self.shape {
             Shape::Error(body) => {
                 body.extend_from_slice(
@@ -303,22 +303,31 @@ impl Preamble {
     }
 
     /// No event starts with a bracket: what does is a JSON body, whatever its label says (a gateway that turns an
-    /// error into a 200 often leaves the label of the stream on it).
-    fn clear_up(&mut self, decoded: &[u8]) {
-        let Shape::Unclear(splitter) = &mut self.shape else { return };
+    /// error into a 200 often leaves the label of the stream on it). Answers with what is to be read: a body from
+    /// its bracket on, since what is blank before it may have come by itself.
+    fn clear_up<'d>(&mut self, decoded: &'d [u8]) -> &'d [u8] {
+        let Shape::Unclear(splitter) = &mut self.shape else { return decoded };
         let is_blank = |byte: &u8| byte.is_ascii_whitespace() || b"\xEF\xBB\xBF".contains(byte);
-        match decoded.iter().find(|byte| !is_blank(byte)) {
+        match decoded.iter().position(|byte| !is_blank(byte)) {
             // The splitter counts the bytes, and blank ones are no event.
             None => splitter.push(decoded, |_| {}),
-            Some(b'{' | b'[') if self.asked.streams && self.asked.dialect.streams_values() => {
+            Some(at)
+                if b"{[".contains(&decoded[at])
+                    && self.asked.streams
+                    && self.asked.dialect.streams_values() =>
+            {
                 // The splitter of values counts from the start as well.
                 let mut values = ndjson::Splitter::new(EVENT);
                 values.skip(splitter.offset());
                 self.shape = Shape::Events(Splitter::Values(values));
             }
-            Some(b'{' | b'[') => self.shape = Shape::Whole(Vec::new()),
+            Some(at) if b"{[".contains(&decoded[at]) => {
+                self.shape = Shape::Whole(Vec::new());
+                return &decoded[at..];
+            }
             Some(_) => self.shape = Shape::Events(Splitter::Events(splitter.clone())),
         }
+        decoded
     }
 
     fn hear_events(&mut self, decoded: &[u8], now: Moment) -> Verdict {

@@ -13,7 +13,8 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 /// depth, or on how a text is escaped; the top-level keys in `skip` are left out.
 ///
 /// `None` where it is no JSON, or nested deeper than serde_json follows (128). Numbers are as they are read:
-/// `1` and `1.0` differ, `1.0` and `1.00` do not, and integers past 64 bits are rounded.
+/// `1` and `1.0` differ, `1.0` and `1.00` do not, integers past 64 bits are rounded, and a number of more than 17
+/// digits may differ from its shortest spelling.
 #[must_use]
 pub fn canonical_hash(body: &[u8], skip: &[&str]) -> Option<u64> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);

@@ -492,6 +492,16 @@ fn pieces() -> impl Strategy<Value = Vec<(String, usize)>> {
     prop::collection::vec((piece, 1_usize..200), 0..12)
 }
 
+#[test]
+fn a_body_under_the_label_of_a_stream_begins_at_its_bracket() {
+    let body = b"\xEF\xBB\xBF\n\xEF\xBB\xBF {\"error\":\"overloaded\"}".as_slice();
+    let whole = heard(asked(RESPONSES), events(), [body], Stop::Tidy);
+    for at in 1..body.len() {
+        let (one, other) = body.split_at(at);
+        assert_eq!(heard(asked(RESPONSES), events(), [one, other], Stop::Tidy), whole, "cut at {at}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 

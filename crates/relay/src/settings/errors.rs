@@ -122,7 +122,10 @@ impl Findings {
         }
         self.list.sort_by_key(|finding| order(&finding.place));
         let masks = self.masks;
-        let issues = self.list.into_iter().map(|finding| shown(finding, path, text, &masks)).collect();
+        let shown = self.list.into_iter().map(|finding| shown(finding, path, text, &masks));
+        let mut issues: Vec<Issue> = shown.collect();
+        // A parser that has lost its way says the same again where it cannot be told apart.
+        issues.dedup_by(|next, before| (&next.at, &next.what) == (&before.at, &before.what));
         Some(SettingsError { issues })
     }
 }

@@ -8,7 +8,7 @@ use relay_sim::fixtures::codex as wire;
 use relay_sim::script::stream_bytes;
 use relay_sim::{Ending, Event, LineEnd, Reply, Script, Upstream};
 
-use crate::support::{Bench, TURN, plain, towards};
+use crate::support::{Bench, TURN, bounded, codex, plain, towards};
 
 /// A zstd frame that stores its text in raw blocks.
 pub(crate) fn zstd(text: &[u8]) -> Vec<u8> {
@@ -197,4 +197,17 @@ async fn an_encoded_request_is_understood_and_sent_as_it_came_each_time() {
         // Only a body that was understood is known to be self-contained.
         assert_eq!(bench.totals().maybe_billed_twice, 1, "{name}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_of_our_own_keeps_nothing_of_the_encoding_before_it() {
+    let refused = encoded(503, "gzip", "application/json", gzip(wire::overloaded_body().as_bytes()));
+    let up = Upstream::start(refused).await.unwrap();
+    let bench = Bench::with(bounded(&up.url(), |profile| profile.sends = Some(1))).await;
+    let answer = bench.ask(&codex("t", TURN)).await;
+    assert_eq!((answer.status, answer.ending), (200, Ending::Complete));
+    assert_eq!(answer.header("content-encoding"), None);
+    let announced = answer.header("content-length").map(|length| length.parse());
+    assert!(announced.is_none_or(|length| length == Ok(answer.body.len())));
+    assert!(answer.text().starts_with("event: response.failed\n"), "{}", answer.text());
 }

@@ -33,6 +33,8 @@ mod leaving;
 #[cfg(unix)]
 mod process;
 #[cfg(test)]
+mod quoted;
+#[cfg(test)]
 mod resends;
 #[cfg(test)]
 mod routing;

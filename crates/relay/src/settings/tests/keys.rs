@@ -268,6 +268,7 @@ fn every_key_of_a_route_is_read() {
 const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("relay", "listen = \"example.com\"", "is no IP address", "localhost for 127.0.0.1 and ::1"),
     ("relay", "listen = \"127.0.0.1:1\"", "has a port", "--port"),
+    ("waiting", "heartbeat = \"0s\"", "is too short", "50ms"),
     ("relay", "port = 65536", "`relay.port = 65536` is out of range", "from 0 to 65535"),
     ("relay", "port = \"80\"", "`relay.port = \"80\"` is text, not a whole number", "from 0 to 65535"),
     ("relay", "token = \"short\"", "`relay.token` is too short", "16 to 1024"),

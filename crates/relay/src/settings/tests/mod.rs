@@ -41,6 +41,12 @@ fn without_anything_the_defaults_hold() {
 }
 
 #[test]
+fn nothing_is_told_twice() {
+    let told = bad("\r\r");
+    assert_eq!(told.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{told}");
+}
+
+#[test]
 fn all_that_is_wrong_is_told_at_once() {
     let text = "\
 [relay]
