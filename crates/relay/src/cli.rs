@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::demo;
+use crate::recorded::TestRule;
 
 /// A local relay that lets AI coding agents survive services that run out of capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
@@ -112,6 +113,8 @@ pub enum ConfigVerb {
         #[arg(long)]
         json: bool,
     },
+    /// Say what a recorded answer would be taken for, by which rule, and what would be done about it.
+    TestRule(TestRule),
 }
 
 /// The client to run.

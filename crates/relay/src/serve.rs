@@ -214,7 +214,10 @@ fn in_refusing_words(parts: &Parts, path: &str, refused: Refused) -> Response<Re
         // Codex prints the text of a 400 as it is.
         ("text/plain; charset=utf-8", words)
     } else {
-        ("application/json", dialect.error_body(refused.fault, refused.code, &words).to_string())
+        (
+            "application/json",
+            dialect.error_body(refused.status.as_u16(), refused.fault, refused.code, &words).to_string(),
+        )
     };
     in_our_words(Own { status: refused.status.as_u16(), content_type, body, refuse_retry: true })
 }
