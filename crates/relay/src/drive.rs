@@ -53,6 +53,8 @@ enum Sent {
     Served(Answer, Option<Verdict>),
     /// It failed; the answer that told of it, if one did.
     Failed(Failure, Option<Answer>),
+    /// The client's own upload broke off: whatever it would be told, it is gone.
+    Left,
 }
 
 impl Drive {
@@ -75,6 +77,8 @@ impl Drive {
                 }
                 Step::Send { fresh, .. } => match self.send(fresh).await {
                     Sent::Served(answer, ending) => return Ok(self.serve(answer, ending)),
+                    // What drops the call says that the client left.
+                    Sent::Left => return Err(Abort::Broken),
                     Sent::Failed(failure, answer) => {
                         told = answer;
                         let now = self.open.now();
@@ -163,6 +167,9 @@ impl Drive {
 
     fn unsent(&mut self, failed: SendFailure<SendBody>) -> Sent {
         let SendFailure { proof, cause, detail, request, .. } = failed;
+        if cause == Cause::RequestBody {
+            return Sent::Left;
+        }
         let mut lost = false;
         if let Some(SendBody::Passing(passing)) = request.map(Request::into_body) {
             self.order.passing = Some(passing);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Response, StatusCode, Version, header};
 use http_body::{Body, Frame, SizeHint};
 use relay_core::answer::Own;
@@ -77,6 +77,10 @@ const TO_FLUSH: Duration = Duration::from_secs(30);
 /// when the client has room for what it got, so they are on their way.
 const TO_FLUSH_STREAM: Duration = Duration::from_millis(50);
 
+/// A piece below this is gathered with those behind it, up to [`GATHERED`].
+const SMALL: usize = 4 * 1024;
+const GATHERED: usize = 16 * 1024;
+
 enum Kind {
     /// Our own words, or nothing.
     Own(Option<Bytes>),
@@ -113,6 +117,8 @@ struct Passing {
     left: Option<u64>,
     /// The answer ends after what is held.
     ending: Option<Verdict>,
+    /// A piece that is no data and came while data was gathered.
+    aside: Option<Frame<Bytes>>,
 }
 
 impl ReplyBody {
@@ -155,6 +161,7 @@ impl ReplyBody {
             outcome,
             left: announced,
             ending,
+            aside: None,
         })))
     }
 
@@ -171,6 +178,9 @@ impl ReplyBody {
 
 impl Passing {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Abort>>> {
+        if let Some(frame) = self.aside.take() {
+            return Poll::Ready(Some(Ok(frame)));
+        }
         loop {
             if let Some(ending) = self.ending.take() {
                 if let Some(frame) = self.answer.next_held() {
@@ -186,6 +196,7 @@ impl Passing {
                         self.progress = self.answer.progress();
                         self.idle.restart();
                     }
+                    let frame = self.gathered(frame, cx);
                     return Poll::Ready(Some(Ok(self.counted(frame))));
                 }
                 Poll::Ready(Next::Ended(verdict)) => self.ending = Some(verdict),
@@ -203,6 +214,38 @@ impl Passing {
                 }
             }
         }
+    }
+
+    /// The piece, and all small ones that have arrived behind it: a service that writes event by event makes a piece
+    /// of each, and to hand each on by itself costs more than the event. What is alone goes at once.
+    fn gathered(&mut self, first: Frame<Bytes>, cx: &mut Context<'_>) -> Frame<Bytes> {
+        let data = match first.into_data() {
+            Ok(data) if data.len() < SMALL => data,
+            Ok(data) => return Frame::data(data),
+            Err(other) => return other,
+        };
+        let mut whole = BytesMut::new();
+        let now = self.call.now();
+        while data.len().max(whole.len()) < GATHERED && self.ending.is_none() {
+            match self.answer.poll_next(cx, now) {
+                Poll::Ready(Next::Piece(frame)) => match frame.into_data() {
+                    Ok(more) => {
+                        if whole.is_empty() {
+                            whole.reserve(GATHERED.min(data.len() + 16 * more.len()));
+                            whole.extend_from_slice(&data);
+                        }
+                        whole.extend_from_slice(&more);
+                    }
+                    Err(other) => {
+                        self.aside = Some(other);
+                        break;
+                    }
+                },
+                Poll::Ready(Next::Ended(verdict)) => self.ending = Some(verdict),
+                Poll::Pending => break,
+            }
+        }
+        Frame::data(if whole.is_empty() { data } else { whole.freeze() })
     }
 
     fn counted(&mut self, frame: Frame<Bytes>) -> Frame<Bytes> {
@@ -231,7 +274,8 @@ impl Passing {
 
     /// Whether the client has all that it was promised; hyper stops asking then.
     fn is_whole(&self) -> bool {
-        self.ending.is_none() && (self.left == Some(0) || self.answer.is_done())
+        let broken = matches!(self.ending, Some(Verdict::Fault(_) | Verdict::Cut { .. }));
+        !broken && self.aside.is_none() && (self.left == Some(0) || self.answer.is_done())
     }
 }
 
@@ -281,7 +325,7 @@ impl Body for ReplyBody {
         match &self.kind {
             Kind::Own(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
             Kind::Plain(body) => body.is_end_stream(),
-            Kind::Passing(passing) => passing.left == Some(0) && passing.ending.is_none(),
+            Kind::Passing(passing) => passing.left == Some(0) && passing.is_whole(),
             Kind::Cutting(_) | Kind::Early(_) => false,
         }
     }

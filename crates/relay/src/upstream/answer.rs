@@ -113,9 +113,16 @@ impl AnswerBody {
 
     fn poll_source(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerBreak>>> {
         match &mut self.0 {
-            Source::Connection { incoming, wire, .. } => Pin::new(incoming)
-                .poll_frame(cx)
-                .map(|frame| frame.map(|frame| frame.map_err(|error| how_it_broke(&error, wire)))),
+            Source::Connection { incoming, lent, wire } => {
+                let mut frame = Pin::new(&mut *incoming).poll_frame(cx);
+                if frame.is_pending()
+                    && let Some(lent) = lent
+                {
+                    lent.work(cx);
+                    frame = Pin::new(incoming).poll_frame(cx);
+                }
+                frame.map(|frame| frame.map(|frame| frame.map_err(|error| how_it_broke(&error, wire))))
+            }
             Source::Stream(stream) => stream.poll_frame(cx),
             Source::Ended => Poll::Ready(None),
         }

@@ -106,9 +106,9 @@ impl Connector {
             .handshake(TokioIo::new(counted))
             .await
             .map_err(|error| failed(way, Cause::Connect, &named(&error)))?;
-        // The task's own error has nobody to go to: a send hears of it through its answer.
-        let task = tokio::spawn(async move { drop(connection.with_upgrades().await) });
-        Ok(Connected::One(Connection::new(sender, task, wire)))
+        // The connection's own error has nobody to go to: a send hears of it through its answer.
+        let work = Box::pin(async move { drop(connection.with_upgrades().await) });
+        Ok(Connected::One(Connection::new(sender, work, wire)))
     }
 
     /// The way to a proxy, and through it where it is not to be handed the requests themselves.

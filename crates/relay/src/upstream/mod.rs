@@ -340,8 +340,8 @@ async fn send_alone<B: Payload>(
     let handed_back = error.take_message().map(|request| request.map(Upload::into_inner));
     let error = error.into_error();
     let (way, reused) = (lease.way.clone(), lease.reused);
-    // Only when its task has ended can the connection write nothing more, and only then do the counts mean anything.
-    let wire = lease.into_connection().stop().await;
+    // Only when it is gone can the connection write nothing more, and only then do the counts mean anything.
+    let wire = lease.into_connection().stop();
     let (written, read) = (wire.written() - written_before, wire.read() - read_before);
     let proof = if handed_back.is_some() || written == 0 { Proof::NothingSent } else { Proof::SomethingSent };
     let cause = if state.broke() {

@@ -19,8 +19,8 @@ const MOST_IDLE: usize = 256;
 const MOST_SHARED: usize = 8;
 /// How often idle connections are looked through while there are any.
 const SWEEP: Duration = Duration::from_secs(15);
-/// A connection that has just carried a whole answer needs a moment of its task's time before it can take another
-/// request; one that needs longer has something left to do.
+/// A connection that has just carried a whole answer may have a little to do before it can take another request; one
+/// that needs longer has more left than that.
 const TO_BECOME_READY: Duration = Duration::from_millis(100);
 
 /// Who carries one request.
@@ -73,8 +73,8 @@ impl<B: Payload> Pool<B> {
         }
         loop {
             let mut connection = self.newest(way, may_be_stale)?;
-            let ready = tokio::time::timeout(TO_BECOME_READY, connection.sender.ready()).await;
-            if matches!(ready, Ok(Ok(()))) && !connection.wire.read_ended() {
+            let ready = tokio::time::timeout(TO_BECOME_READY, connection.is_ready()).await;
+            if ready == Ok(true) && !connection.wire.read_ended() {
                 return Some(Carrier::Lent(self.lend(connection, way, true)));
             }
         }
@@ -167,7 +167,9 @@ impl<B: Payload> Pool<B> {
         let (now, most) = (self.clock.now(), self.oldest_of_all());
         let mut held = self.lock();
         held.idle.retain(|_, connections| {
-            connections.retain(|connection| {
+            connections.retain_mut(|connection| {
+                // Nobody else reads that the peer has closed it.
+                connection.work_once();
                 !connection.sender.is_closed() && now.since(connection.idle_since) <= most
             });
             !connections.is_empty()
