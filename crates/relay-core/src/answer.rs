@@ -128,6 +128,7 @@ fn refuse(listener: &Listener<'_>, why: Why, failure: &Failure) -> Say {
             return Say::Upstream(Touch { refuse_retry: true, status: None });
         }
         Why::MayHaveRun | Why::StillRunning => MAY_HAVE_RUN,
+        Why::Barred(_) if listener.kind == Kind::GeminiCli => NOT_AGAIN,
         Why::Barred(_) => status_of(Fault::NeverSent),
     };
     own(listener, status, failure, refusal_code(why, failure), &refusal(listener, why, failure))
@@ -150,6 +151,7 @@ fn gave_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> Say {
             }
             Fault::AtCapacity
             | Fault::Overloaded
+            | Fault::ModelLoading
             | Fault::Throttled
             | Fault::QuotaSpent
             | Fault::Authentication
@@ -200,6 +202,8 @@ fn codex_capacity(failure: &Failure) -> Say {
 }
 
 fn own(listener: &Listener<'_>, status: u16, failure: &Failure, code: &str, message: &str) -> Say {
+    // Gemini CLI sends a 429 again, up to ten times.
+    let status = if listener.kind == Kind::GeminiCli && status == MAY_HAVE_RUN { NOT_AGAIN } else { status };
     Say::Own(if speaks_codex(listener) {
         // A 400's body is printed whole, and the request is not sent again.
         Own {
@@ -212,7 +216,7 @@ fn own(listener: &Listener<'_>, status: u16, failure: &Failure, code: &str, mess
         Own {
             status,
             content_type: "application/json",
-            body: listener.dialect.error_body(failure.fault, code, message).to_string(),
+            body: listener.dialect.error_body(status, failure.fault, code, message).to_string(),
             refuse_retry: true,
         }
     })
@@ -221,10 +225,13 @@ fn own(listener: &Listener<'_>, status: u16, failure: &Failure, code: &str, mess
 /// The status of what may have run: clients that do not read `x-should-retry` send every 5xx again.
 const MAY_HAVE_RUN: u16 = 429;
 
+/// The status that no client sends again.
+const NOT_AGAIN: u16 = 400;
+
 /// The status of an answer of our own.
 const fn status_of(fault: Fault) -> u16 {
     match fault {
-        Fault::AtCapacity => 503,
+        Fault::AtCapacity | Fault::ModelLoading => 503,
         Fault::Overloaded => 529,
         Fault::Throttled | Fault::QuotaSpent => 429,
         Fault::Authentication => 401,

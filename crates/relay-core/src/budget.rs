@@ -110,7 +110,9 @@ impl Budget {
         let (count, limit) = match fault {
             Fault::Throttled => (&mut self.spent.throttled, self.throttled_limit),
             Fault::AtCapacity | Fault::Overloaded => (&mut self.spent.capacity, self.capacity_limit),
-            Fault::QuotaSpent
+            // A model that is being loaded is no refusal that hammering could make worse.
+            Fault::ModelLoading
+            | Fault::QuotaSpent
             | Fault::Authentication
             | Fault::BadRequest
             | Fault::TooLong

@@ -4,6 +4,7 @@
 
 use crate::base_url::BaseUrl;
 use crate::client::Kind;
+use crate::dialect::Rule;
 use crate::listen::Listen;
 use crate::overrides::ProfileOverrides;
 use crate::profile::Profile;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// All settings of a relay.
@@ -40,6 +42,8 @@ pub struct Config {
     pub proxy: ProxyChoice,
     /// The routes in the order of the file; the first that matches a call holds.
     pub routes: Vec<Route>,
+    /// The user's own rules in the order of the file; the first that fits an answer holds, before all that ship.
+    pub rules: Vec<OwnRule>,
     /// How long each step of a send may take.
     pub timeouts: Timeouts,
     /// How much of an answer is held back before it is committed.
@@ -74,6 +78,7 @@ impl Default for Config {
             http2: Http2::default(),
             proxy: ProxyChoice::default(),
             routes: Vec::new(),
+            rules: Vec::new(),
             timeouts: Timeouts::default(),
             hold: Hold::default(),
             waiting: Waiting::default(),
@@ -99,6 +104,17 @@ impl Config {
     pub fn profile_choice<'a>(&'a self, route: Option<&'a Route>, client: Kind) -> &'a ProfileChoice {
         let by_client = || self.clients.get(&client).and_then(|settings| settings.profile.as_ref());
         route.and_then(|route| route.profile.as_ref()).or_else(by_client).unwrap_or(&self.profile)
+    }
+
+    /// The user's own rules for the answers of this dialect from this upstream.
+    #[must_use]
+    pub fn rules_for(&self, dialect: &str, upstream: &str) -> Arc<[Rule]> {
+        let fits = |only: Option<&str>, it: &str| only.is_none_or(|only| only == it);
+        let rules = self
+            .rules
+            .iter()
+            .filter(|own| fits(own.dialect, dialect) && fits(own.upstream.as_deref(), upstream));
+        rules.map(|own| own.rule.clone()).collect()
     }
 
     /// What is set for this kind of client.
@@ -355,6 +371,17 @@ impl ProfileChoice {
             Self::Named(name) => name,
         }
     }
+}
+
+/// A rule of the user's own: what an answer looks like, and what it means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnRule {
+    /// The name of the dialect it is about; `None`: all.
+    pub dialect: Option<&'static str>,
+    /// The name of the upstream it is about; `None`: all.
+    pub upstream: Option<String>,
+    /// The rule, of the same type as those that ship.
+    pub rule: Rule,
 }
 
 /// What is different for some calls. A condition that is not set fits every call.

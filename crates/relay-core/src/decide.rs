@@ -44,7 +44,7 @@ pub fn right(evidence: Evidence, nature: &Nature, failure: &Failure) -> Right {
 
 /// Whether the refusal names its reason, rather than leave it to a status that an edge may have made up.
 fn refuses_this_request(failure: &Failure) -> bool {
-    failure.status == Some(429) || (failure.by_code && failure.fault.is_capacity())
+    failure.status == Some(429) || (failure.by_code && failure.fault.heals_by_waiting())
 }
 
 #[cfg(test)]

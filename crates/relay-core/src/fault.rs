@@ -7,6 +7,8 @@ pub enum Fault {
     AtCapacity,
     /// The whole service is short of capacity. Heals in seconds to minutes.
     Overloaded,
+    /// The model is being loaded into memory: nobody is short of anything, and it heals in seconds to minutes.
+    ModelLoading,
     /// This account asks too often; the service says, or should say, when to come back.
     Throttled,
     /// A quota, a balance or a plan's window is spent: minutes to days, and waiting in line does not help.
@@ -35,9 +37,10 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault, in the order of the documentation.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::AtCapacity,
         Self::Overloaded,
+        Self::ModelLoading,
         Self::Throttled,
         Self::QuotaSpent,
         Self::Authentication,
@@ -58,6 +61,7 @@ impl Fault {
         match self {
             Self::AtCapacity => "at_capacity",
             Self::Overloaded => "overloaded",
+            Self::ModelLoading => "model_loading",
             Self::Throttled => "throttled",
             Self::QuotaSpent => "quota_spent",
             Self::Authentication => "authentication",
@@ -79,6 +83,7 @@ impl Fault {
         match self {
             Self::AtCapacity => "the model is at capacity",
             Self::Overloaded => "the service is overloaded",
+            Self::ModelLoading => "the model is being loaded",
             Self::Throttled => "the account is being throttled",
             Self::QuotaSpent => "the quota or plan is spent",
             Self::Authentication => "the credential was not accepted",
@@ -94,12 +99,13 @@ impl Fault {
         }
     }
 
-    /// Whether the fault says that the service is short of capacity or wants fewer requests: what a wait can heal.
+    /// Whether the fault says that the service is short of capacity or wants fewer requests.
     #[must_use]
     pub const fn is_capacity(self) -> bool {
         match self {
             Self::AtCapacity | Self::Overloaded | Self::Throttled => true,
-            Self::QuotaSpent
+            Self::ModelLoading
+            | Self::QuotaSpent
             | Self::Authentication
             | Self::BadRequest
             | Self::TooLong
@@ -111,6 +117,12 @@ impl Fault {
             | Self::NoAnswer
             | Self::NeverSent => false,
         }
+    }
+
+    /// Whether the service asks for a wait: it cannot take the request now, and could later.
+    #[must_use]
+    pub const fn heals_by_waiting(self) -> bool {
+        self.is_capacity() || matches!(self, Self::ModelLoading)
     }
 }
 

@@ -9,10 +9,12 @@
 
 mod error;
 mod hash;
+mod path;
 mod peek;
 
 pub use error::{ErrorFields, error_fields, is_kept_thing, is_top_level_error, refusal_fields};
 pub use hash::canonical_hash;
+pub use path::texts_at;
 pub use peek::{Peek, peek};
 
 use std::borrow::Cow;
@@ -57,12 +59,39 @@ impl<'de> Visitor<'de> for TypeOf<'_, 'de> {
     }
 }
 
+/// The members `names` of the object that `data` is, or that it is the beginning of, as far as they came.
+#[must_use]
+pub(crate) fn beginning<'a>(data: &'a [u8], names: &'static [&'static str]) -> Members<'a> {
+    let mut members = Members::default();
+    let mut deserializer = serde_json::Deserializer::from_slice(data);
+    match deserializer.deserialize_map(Beginning(names, &mut members)) {
+        // The rest may be missing.
+        Ok(()) | Err(_) => members,
+    }
+}
+
+/// Reads members until there are no more.
+struct Beginning<'m, 'de>(&'static [&'static str], &'m mut Members<'de>);
+
+impl<'de> Visitor<'de> for Beginning<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while self.1.read_one(self.0, &mut map)? {}
+        Ok(())
+    }
+}
+
 /// The members of an object that were looked for. One that is `null` is absent.
 #[derive(Default)]
-struct Members<'a> {
+pub(crate) struct Members<'a> {
     known: BTreeMap<&'static str, &'a RawValue>,
     /// There is something else: a member that was not looked for, or this is no object at all.
-    has_others: bool,
+    pub(crate) has_others: bool,
 }
 
 impl<'a> Members<'a> {
@@ -79,7 +108,26 @@ impl<'a> Members<'a> {
         Some(members)
     }
 
-    fn get(&self, name: &str) -> Option<&'a str> {
+    /// Reads the next member; answers whether there was one.
+    fn read_one<A: MapAccess<'a>>(
+        &mut self,
+        names: &'static [&'static str],
+        map: &mut A,
+    ) -> Result<bool, A::Error> {
+        let Some(name) = map.next_key_seed(NameIn(names))? else { return Ok(false) };
+        if let Some(name) = name {
+            match map.next_value::<Option<&RawValue>>()? {
+                Some(value) => self.known.insert(name, value),
+                None => self.known.remove(name),
+            };
+        } else {
+            self.has_others |= map.next_value::<Option<IgnoredAny>>()?.is_some();
+        }
+        Ok(true)
+    }
+
+    /// A member as it is written.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
         self.known.get(name).map(|value| value.get())
     }
 
@@ -88,7 +136,8 @@ impl<'a> Members<'a> {
         self.get(name).and_then(text)
     }
 
-    fn is_full(&self, name: &str) -> bool {
+    /// A member that holds anything.
+    pub(crate) fn is_full(&self, name: &str) -> bool {
         self.get(name).is_some_and(is_full)
     }
 }
@@ -145,16 +194,7 @@ impl<'de> Visitor<'de> for Wanted {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
         let mut members = Members::default();
-        while let Some(name) = map.next_key_seed(NameIn(self.0))? {
-            if let Some(name) = name {
-                match map.next_value::<Option<&RawValue>>()? {
-                    Some(value) => members.known.insert(name, value),
-                    None => members.known.remove(name),
-                };
-            } else {
-                members.has_others |= map.next_value::<Option<IgnoredAny>>()?.is_some();
-            }
-        }
+        while members.read_one(self.0, &mut map)? {}
         Ok(members)
     }
 

@@ -41,6 +41,7 @@ pub mod json;
 pub mod ledger;
 pub mod listen;
 pub mod moment;
+pub mod ndjson;
 pub mod overrides;
 pub mod preamble;
 pub mod profile;

@@ -9,16 +9,18 @@
 //!     \--failure--> Fault              \--fatal capacity event, Codex--> Cut
 //! ```
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, StatusCode, header};
 
-use crate::dialect::{Dialect, Heard, Reply, judge};
+use crate::dialect::{Because, Dialect, Heard, Reply, Rule, is_failure_by, judge_and_tell};
 use crate::evidence::{Evidence, PROMPT, Says};
 use crate::failure::{Failure, Told};
 use crate::fault::Fault;
 use crate::json;
 use crate::moment::Moment;
+use crate::ndjson;
 use crate::sse;
 
 /// How much of an error answer's body is read to judge it; more says nothing that the first part did not.
@@ -92,12 +94,32 @@ enum Shape {
     Whole(Vec<u8>),
     /// A stream of events, by its label or by what was asked for; its first byte of substance may say otherwise.
     Unclear(sse::Splitter),
-    /// A stream of events.
-    Events(sse::Splitter),
+    /// A stream of events, or of JSON values.
+    Events(Splitter),
     /// A page where an answer of the model was asked for.
     Page,
     /// Nothing that can be read.
     Opaque,
+}
+
+/// What a stream is split by.
+#[derive(Debug)]
+enum Splitter {
+    Events(sse::Splitter),
+    Values(ndjson::Splitter),
+}
+
+impl Splitter {
+    const fn values() -> Self {
+        Self::Values(ndjson::Splitter::new(EVENT))
+    }
+
+    fn push(&mut self, chunk: &[u8], each: impl FnMut(sse::Event<'_>)) {
+        match self {
+            Self::Events(splitter) => splitter.push(chunk, each),
+            Self::Values(splitter) => splitter.push(chunk, each),
+        }
+    }
 }
 
 /// The listener of one answer.
@@ -110,7 +132,11 @@ pub struct Preamble {
     held: usize,
     events: u64,
     ended: bool,
+    /// The last event was too large to be read, and may have been the last word.
+    unread: bool,
     wall: SystemTime,
+    rules: Arc<[Rule]>,
+    because: Option<Because>,
 }
 
 impl Preamble {
@@ -118,7 +144,32 @@ impl Preamble {
     #[must_use]
     pub fn new(asked: Asked, head: Head, wall: SystemTime) -> Self {
         let shape = shape(&asked, &head);
-        Self { asked, head, shape, passing: false, held: 0, events: 0, ended: false, wall }
+        Self {
+            asked,
+            head,
+            shape,
+            passing: false,
+            held: 0,
+            events: 0,
+            ended: false,
+            unread: false,
+            wall,
+            rules: Arc::default(),
+            because: None,
+        }
+    }
+
+    /// The same, by the user's own rules before all others.
+    #[must_use]
+    pub fn by(mut self, rules: Arc<[Rule]>) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Why the last failure was taken for what it was, where an answer told of it.
+    #[must_use]
+    pub const fn because(&self) -> Option<&Because> {
+        self.because.as_ref()
     }
 
     /// What to do at the head alone.
@@ -126,9 +177,12 @@ impl Preamble {
     pub fn at_head(&mut self) -> Verdict {
         match self.shape {
             Shape::Opaque if self.is_hollow() => self.broken(Fault::EmptyAnswer),
+            _ if self.head.status.is_success() && self.is_failure(Told::InBody, &[]) => {
+                Verdict::Fault(Box::new(self.judged(Told::InBody, &[])))
+            }
             Shape::Opaque => self.pass(),
             Shape::Error(_) if self.head.bodiless => {
-                Verdict::Fault(Box::new(self.judged(Told::ByStatus, None)))
+                Verdict::Fault(Box::new(self.judged(Told::ByStatus, &[])))
             }
             Shape::Page => {
                 // A login page, a captive portal, an edge: not an answer of the model service.
@@ -258,10 +312,17 @@ impl Preamble {
             // The splitter counts the bytes, and blank ones are no event.
             None => splitter.push(decoded, |_| {}),
             Some(at) if b"{[".contains(&decoded[at]) => {
-                self.shape = Shape::Whole(Vec::new());
+                self.shape = if self.asked.streams && self.asked.dialect.streams_values() {
+                    // The splitter of values counts from the start as well.
+                    let mut values = ndjson::Splitter::new(EVENT);
+                    values.skip(splitter.offset() + at as u64);
+                    Shape::Events(Splitter::Values(values))
+                } else {
+                    Shape::Whole(Vec::new())
+                };
                 return &decoded[at..];
             }
-            Some(_) => self.shape = Shape::Events(splitter.clone()),
+            Some(_) => self.shape = Shape::Events(Splitter::Events(splitter.clone())),
         }
         decoded
     }
@@ -271,16 +332,25 @@ impl Preamble {
         let dialect = self.asked.dialect;
         // The first failure before output, or the first fatal one after it; both end the listening.
         let mut failed: Option<(u64, Vec<u8>)> = None;
-        let (mut passing, mut events, mut ended) = (self.passing, self.events, self.ended);
+        let (mut passing, mut events) = (self.passing, self.events);
+        let (mut ended, mut unread) = (self.ended, self.unread);
         let withhold = self.asked.withhold;
+        let (rules, head, wall) = (&self.rules, &self.head, self.wall);
         splitter.push(decoded, |event| {
             if failed.is_some() {
                 return;
             }
             events += 1;
-            match dialect.hear(&event) {
+            unread = false;
+            let mut heard = dialect.hear(&event);
+            let asks = !passing && !rules.is_empty();
+            if asks && is_failure_by(&reply(head, wall, rules, (Told::InStream, event.data))) {
+                heard = Heard::Fault;
+            }
+            match heard {
                 Heard::Lifecycle => {}
                 Heard::Output => passing = true,
+                Heard::Unread => (passing, unread) = (true, true),
                 Heard::End => (passing, ended) = (true, true),
                 Heard::Fault if !passing => failed = Some((event.starts, event.data.to_vec())),
                 Heard::Fault => {
@@ -292,10 +362,9 @@ impl Preamble {
             }
         });
         let was_passing = passing;
-        (self.passing, self.events, self.ended) = (passing, events, ended);
+        (self.passing, self.events, self.ended, self.unread) = (passing, events, ended, unread);
         if let Some((at, data)) = failed {
-            let fields = json::error_fields(&data);
-            let mut failure = self.judged(Told::InStream, fields.as_ref());
+            let mut failure = self.judged(Told::InStream, &data);
             failure.evidence = failure.evidence.map(|evidence| self.graded(evidence, now));
             if was_passing {
                 return Verdict::Cut { at, fault: Box::new(failure) };
@@ -310,6 +379,7 @@ impl Preamble {
     /// The answer ended as its framing says it should.
     #[must_use]
     pub fn ended(&mut self) -> Verdict {
+        let lacks_its_end = self.lacks_its_end();
         match &mut self.shape {
             Shape::Error(body) => {
                 let body = std::mem::take(body);
@@ -322,13 +392,18 @@ impl Preamble {
             Shape::Events(_) | Shape::Unclear(_) if self.events == 0 && self.asked.generation => {
                 self.broken(Fault::EmptyAnswer)
             }
-            Shape::Events(_) if !self.ended && self.events > 0 && self.asked.dialect.names_its_end() => {
-                self.broken(Fault::BrokenStream)
-            }
+            Shape::Events(_) if lacks_its_end => self.broken(Fault::BrokenStream),
             Shape::Events(_) | Shape::Unclear(_) | Shape::Whole(_) | Shape::Page | Shape::Opaque => {
                 self.pass()
             }
         }
+    }
+
+    /// Whether the last word is missing that the protocol asks for.
+    fn lacks_its_end(&self) -> bool {
+        // Values that are no answer of a model, such as those of a download, have no known end.
+        let is_loose = matches!(self.shape, Shape::Events(Splitter::Values(_))) && !self.asked.generation;
+        self.asked.dialect.names_its_end() && !is_loose && !self.ended && !self.unread && self.events > 0
     }
 
     /// The connection was lost before the answer's end.
@@ -363,9 +438,8 @@ impl Preamble {
         Verdict::Fault(Box::new(failure))
     }
 
-    fn judge_error(&self, body: &[u8]) -> Failure {
-        let fields = json::refusal_fields(body);
-        self.judged(Told::ByStatus, fields.as_ref())
+    fn judge_error(&mut self, body: &[u8]) -> Failure {
+        self.judged(Told::ByStatus, body)
     }
 
     fn judge_whole(&mut self, body: &[u8]) -> Verdict {
@@ -374,25 +448,23 @@ impl Preamble {
         }
         // What is kept at the service may tell of an error of its own: a job that failed.
         let is_answer = !self.asked.generation && json::is_kept_thing(body);
-        if is_answer || !json::is_top_level_error(body) {
-            return self.pass();
+        let is_failure = !is_answer && json::is_top_level_error(body);
+        if is_failure || self.is_failure(Told::InBody, body) {
+            return Verdict::Fault(Box::new(self.judged(Told::InBody, body)));
         }
-        let fields = json::error_fields(body);
-        Verdict::Fault(Box::new(self.judged(Told::InBody, fields.as_ref())))
+        self.pass()
     }
 
-    fn judged(&self, told: Told, fields: Option<&json::ErrorFields>) -> Failure {
-        judge(
-            self.asked.dialect,
-            &Reply {
-                told,
-                status: self.head.status.as_u16(),
-                headers: &self.head.headers,
-                fields,
-                took: self.head.arrived.since(self.head.sent),
-                wall: self.wall,
-            },
-        )
+    /// Whether the user's own rules find a failure where there is no shape of one.
+    fn is_failure(&self, told: Told, body: &[u8]) -> bool {
+        !self.rules.is_empty() && is_failure_by(&reply(&self.head, self.wall, &self.rules, (told, body)))
+    }
+
+    fn judged(&mut self, told: Told, body: &[u8]) -> Failure {
+        let reply = reply(&self.head, self.wall, &self.rules, (told, body));
+        let (failure, because) = judge_and_tell(self.asked.dialect, &reply);
+        self.because = Some(because);
+        failure
     }
 
     /// A failure inside a stream is as late as its event, not as the head.
@@ -400,6 +472,16 @@ impl Preamble {
         let late = now.since(self.head.sent) > PROMPT;
         if evidence == Evidence::Failed && late { Evidence::MaybeRan } else { evidence }
     }
+}
+
+fn reply<'a>(
+    head: &'a Head,
+    wall: SystemTime,
+    rules: &'a [Rule],
+    (told, body): (Told, &'a [u8]),
+) -> Reply<'a> {
+    let (status, headers) = (head.status.as_u16(), &head.headers);
+    Reply { told, status, headers, body, took: head.arrived.since(head.sent), wall, rules }
 }
 
 fn is_one_of(codes: &[&str], event: &[u8]) -> bool {
@@ -422,8 +504,16 @@ fn shape(asked: &Asked, head: &Head) -> Shape {
     if kind == "text/event-stream" {
         return Shape::Unclear(sse::Splitter::new(EVENT));
     }
+    // Lines of JSON, by any of their labels.
+    if matches!(kind.as_str(), "application/x-ndjson" | "application/ndjson" | "application/jsonl") {
+        return Shape::Events(Splitter::values());
+    }
     if kind == "application/json" || kind.ends_with("+json") {
-        return Shape::Whole(Vec::new());
+        return if asked.streams && asked.dialect.streams_values() {
+            Shape::Events(Splitter::values())
+        } else {
+            Shape::Whole(Vec::new())
+        };
     }
     if !asked.generation {
         return Shape::Opaque;

@@ -35,6 +35,18 @@ pub enum Advice {
     Wait(Duration),
 }
 
+impl Advice {
+    /// The same, and no wait shorter than `floor`.
+    #[must_use]
+    pub fn at_least(self, floor: Duration) -> Self {
+        match self {
+            Self::Wait(told) => Self::Wait(told.max(floor)),
+            Self::Silent | Self::Useless if !floor.is_zero() => Self::Wait(floor),
+            Self::Silent | Self::Useless => self,
+        }
+    }
+}
+
 /// The longest wait there is: ten years. Whatever is told beyond that is read as this, so that no sum
 /// overflows.
 pub const LONGEST: Duration = Duration::from_secs(3650 * 24 * 3600);

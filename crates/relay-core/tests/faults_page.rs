@@ -11,7 +11,6 @@ use relay_core::decide::{Right, right};
 use relay_core::dialect::{Reply, judge, route};
 use relay_core::evidence::{Nature, Operation};
 use relay_core::failure::{Bar, Failure, Told};
-use relay_core::json::error_fields;
 use relay_core::{ClientLimit, Curve, Dice, Event, Evidence, Fault, Moment, Profile};
 
 const PAGE: &str = include_str!("../../../docs/faults.md");
@@ -89,7 +88,7 @@ fn the_table_of_resends() {
 fn the_list_of_faults() {
     let rows = table("The faults");
     let expected = Fault::ALL.map(|fault| {
-        let heals = if fault.is_capacity() { "yes" } else { "no" };
+        let heals = if fault.heals_by_waiting() { "yes" } else { "no" };
         vec![fault.name().to_owned(), fault.meaning().to_owned(), heals.to_owned()]
     });
     assert_eq!(body_of(&rows), expected);
@@ -112,7 +111,14 @@ fn evidence_in_words(failure: &Failure) -> String {
 }
 
 /// Every dialect: what is said on this page holds in all of them.
-const PATHS: [&str; 4] = ["/v1/responses", "/v1/chat/completions", "/v1/messages", "/v1/anything"];
+const PATHS: [&str; 6] = [
+    "/v1/responses",
+    "/v1/chat/completions",
+    "/v1/messages",
+    "/v1beta/models/m:generateContent",
+    "/api/chat",
+    "/v1/anything",
+];
 
 #[test]
 fn the_meaning_of_statuses() {
@@ -122,7 +128,7 @@ fn the_meaning_of_statuses() {
             let judged = |took| {
                 let wall = UNIX_EPOCH + Duration::from_secs(1_795_977_660);
                 let (told, took) = (Told::ByStatus, Duration::from_secs(took));
-                let reply = Reply { told, status, headers: &headers, fields: None, took, wall };
+                let reply = Reply { told, status, headers: &headers, body: b"", took, wall, rules: &[] };
                 judge(route(&Method::POST, path).dialect, &reply)
             };
             let (prompt, slow) = (judged(15), judged(16));
@@ -149,12 +155,12 @@ fn the_meaning_of_codes() {
                 (Told::InBody, format!(r#"{{"error":{{"message":"words","code":{value}}}}}"#)),
                 (Told::InStream, format!(r#"{{"type":"error","code":{value},"message":"words"}}"#)),
             ] {
-                let fields = error_fields(body.as_bytes());
-                let fields = fields.as_ref();
-                let reply = Reply { told, status: 200, headers: &headers, fields, took, wall: UNIX_EPOCH };
+                let body = body.as_bytes();
+                let wall = UNIX_EPOCH;
+                let reply = Reply { told, status: 200, headers: &headers, body, took, wall, rules: &[] };
                 let failure = judge(route(&Method::POST, path).dialect, &reply);
                 let says = [code.clone(), failure.fault.name().to_owned(), evidence_in_words(&failure)];
-                assert_eq!(row.as_slice(), says, "{path} {body}");
+                assert_eq!(row.as_slice(), says, "{path} {told:?}");
             }
         }
     }

@@ -17,7 +17,6 @@ use relay_core::dialect::{Reply, judge, route};
 use relay_core::event::{Closing, Outcome};
 use relay_core::evidence::{Nature, Operation};
 use relay_core::failure::{Bar, Failure, Told};
-use relay_core::json::{error_fields, refusal_fields};
 use relay_core::ledger::{Identity, Ledger};
 use relay_core::retry_after::Advice;
 use relay_core::wait::floor;
@@ -493,7 +492,7 @@ fn failures() -> Vec<Failure> {
     ];
     for (index, status) in statuses.into_iter().cycle().take(240).enumerate() {
         let (code, header) = (codes[index % codes.len()], headers[index % headers.len()]);
-        let path = ["/v1/responses", "/v1/chat/completions", "/v1/messages"][index % 3];
+        let path = PATHS[index % PATHS.len()];
         let told = [Told::ByStatus, Told::ByStatus, Told::ByStatus, Told::InStream, Told::InBody][index % 5];
         let took = [1, 14, 60][index / 7 % 3];
         let body = format!(
@@ -505,6 +504,14 @@ fn failures() -> Vec<Failure> {
     pool
 }
 
+const PATHS: [&str; 5] = [
+    "/v1/responses",
+    "/v1/chat/completions",
+    "/v1/messages",
+    "/v1beta/models/m:generateContent",
+    "/api/chat",
+];
+
 fn answer(path: &str, (told, status): (Told, u16), header: &str, (body, took): (&str, u64)) -> Failure {
     let mut headers = HeaderMap::new();
     if let Some((name, value)) = header.split_once(": ") {
@@ -513,10 +520,9 @@ fn answer(path: &str, (told, status): (Told, u16), header: &str, (body, took): (
             headers.insert(name, value);
         }
     }
-    let by_status = told == Told::ByStatus;
-    let fields = if by_status { refusal_fields(body.as_bytes()) } else { error_fields(body.as_bytes()) };
-    let status = if by_status { status } else { 200 };
+    let status = if told == Told::ByStatus { status } else { 200 };
     let took = Duration::from_secs(took);
-    let reply = Reply { told, status, headers: &headers, fields: fields.as_ref(), took, wall: UNIX_EPOCH };
+    let (body, wall) = (body.as_bytes(), UNIX_EPOCH);
+    let reply = Reply { told, status, headers: &headers, body, took, wall, rules: &[] };
     judge(route(&Method::POST, path).dialect, &reply)
 }

@@ -1,6 +1,8 @@
 //! The request's body: kept whole up to a limit, so that it can be sent again; a larger one is passed through
 //! and can be sent only once. All kept bodies together stay under one limit as well.
 
+use std::error::Error as _;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,6 +15,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
 use crate::clock::IdleLimit;
+use crate::upstream::io_kind;
 
 /// The room that all kept bodies share.
 #[derive(Debug)]
@@ -71,12 +74,24 @@ pub enum Taken {
 /// Why an upload did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum UploadError {
-    /// It broke off, or it is malformed.
+    /// It broke off.
     #[error("the upload broke off")]
-    Broken(#[from] hyper::Error),
+    Broken(#[source] hyper::Error),
+    /// It does not follow its own framing.
+    #[error("the upload breaks its own framing")]
+    Malformed(#[source] hyper::Error),
     /// Nothing came for too long.
     #[error("the upload stopped")]
     Stalled,
+}
+
+impl UploadError {
+    fn of(error: hyper::Error) -> Self {
+        match io_kind(error.source()) {
+            Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => Self::Malformed(error),
+            _ => Self::Broken(error),
+        }
+    }
 }
 
 /// A request's body as it comes in, with a limit on silence.
@@ -105,7 +120,7 @@ impl Body for Upload {
         let polled = Pin::new(&mut self.incoming).poll_frame(cx);
         if polled.is_ready() {
             self.silence.restart();
-            return polled.map_err(UploadError::Broken);
+            return polled.map_err(UploadError::of);
         }
         self.silence.poll_passed(cx).map(|()| Some(Err(UploadError::Stalled)))
     }

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::demo;
+use crate::recorded::TestRule;
 
 /// A local relay that lets AI coding agents survive services that run out of capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
@@ -112,6 +113,8 @@ pub enum ConfigVerb {
         #[arg(long)]
         json: bool,
     },
+    /// Say what a recorded answer would be taken for, by which rule, and what would be done about it.
+    TestRule(TestRule),
 }
 
 /// The client to run.
@@ -246,7 +249,7 @@ mod tests {
     fn the_verbs_of_config_are_read() {
         let verb = |line: &str| match parse(line).verb() {
             Verb::Config(args) => args.verb.clone(),
-            Verb::Serve | Verb::Run(_) => panic!("{line}"),
+            Verb::Serve | Verb::Run(_) | Verb::Demo(_) => panic!("{line}"),
         };
         let show = ConfigVerb::Show { origin: true, json: true };
         assert_eq!(verb("steady-relay config show --origin --json"), show);

@@ -1,31 +1,76 @@
-//! A client's socket under hyper, which hides two things that the relay has to know.
+//! A client's socket under hyper, which hides four things that the relay has to know.
 //!
-//! That all that was handed out has left: an abort waits for it, since the client must see every byte that came
-//! before a break, and hyper drops what it still holds when a body fails. And that the client is gone although
-//! nobody reads from it: hyper does not look as long as it has bytes that were sent ahead of their turn, or a body
-//! that nobody asks for. Both show when hyper flushes, which it does whenever its task wakes.
+//! That the first bytes have come: before them none of hyper's own time limits holds. That the client has stopped to
+//! read what waits for it: hyper would wait for ever. That all that was handed out has left: an abort waits for it,
+//! since the client must see every byte that came before a break, and hyper drops what it still holds when a body
+//! fails. And that the client is gone although nobody reads from it: hyper does not look as long as it has bytes that
+//! were sent ahead of their turn, or a body that nobody asks for. The last two show when hyper flushes, which it does
+//! whenever its task wakes.
 
 use std::future::Future as _;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
+use crate::clock::IdleLimit;
+
+/// How an HTTP/2 connection begins (RFC 9113, section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
 /// The socket of one client.
 #[derive(Debug)]
 pub(crate) struct ClientSocket {
     stream: TcpStream,
-    flushed: Arc<Notify>,
+    signs: Signs,
+    /// How long the client may leave unread what waits for it.
+    stall: Duration,
+    /// Runs while it does.
+    unread: Option<IdleLimit>,
+    /// How many of the first bytes have come, as long as they could be those of HTTP/2.
+    opening: usize,
+}
+
+/// What a socket tells besides its bytes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Signs {
+    /// Notified whenever nothing is left to be sent.
+    pub(crate) flushed: Arc<Notify>,
+    /// Whether it is clear by the first bytes which protocol is spoken.
+    pub(crate) begun: Arc<AtomicBool>,
 }
 
 impl ClientSocket {
-    /// Notifies `flushed` whenever nothing is left to be sent.
-    pub(crate) const fn new(stream: TcpStream, flushed: Arc<Notify>) -> Self {
-        Self { stream, flushed }
+    /// A client that leaves unread what waits for it is cut after `stall`.
+    pub(crate) fn new(stream: TcpStream, stall: Duration) -> (Self, Signs) {
+        let signs = Signs::default();
+        (Self { stream, signs: signs.clone(), stall, unread: None, opening: 0 }, signs)
+    }
+
+    fn look_at_opening(&mut self, came: &[u8]) {
+        let expected = PREFACE.get(self.opening..).unwrap_or_default();
+        let length = came.len().min(expected.len());
+        self.opening += length;
+        if self.opening == PREFACE.len() || came.get(..length) != expected.get(..length) {
+            self.opening = PREFACE.len();
+            self.signs.begun.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn watch<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.unread = None;
+            return written;
+        }
+        let stall = self.stall;
+        let unread = self.unread.get_or_insert_with(|| IdleLimit::new(stall));
+        unread.poll_passed(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 
     /// Whether the client has closed its side; if not, the task is woken when it does.
@@ -46,13 +91,19 @@ impl AsyncRead for ClientSocket {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let done = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if self.opening < PREFACE.len() {
+            self.look_at_opening(buf.filled().get(before..).unwrap_or_default());
+        }
+        done
     }
 }
 
 impl AsyncWrite for ClientSocket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.watch(cx, written)
     }
 
     fn poll_write_vectored(
@@ -60,7 +111,8 @@ impl AsyncWrite for ClientSocket {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.watch(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -69,7 +121,7 @@ impl AsyncWrite for ClientSocket {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
-        self.flushed.notify_waiters();
+        self.signs.flushed.notify_waiters();
         if self.is_left(cx) {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }

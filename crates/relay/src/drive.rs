@@ -7,6 +7,7 @@ use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, Status
 use relay_core::answer::{Listener, Say, Touch, Tried, say};
 use relay_core::call::{Ending, Step};
 use relay_core::client::{Client, Kind};
+use relay_core::dialect::Rule;
 use relay_core::event::Outcome;
 use relay_core::failure::{Bar, Failure};
 use relay_core::moment::Moment;
@@ -42,6 +43,8 @@ pub(crate) struct Drive {
     pub(crate) open: OpenCall,
     pub(crate) order: Order,
     pub(crate) asked: Asked,
+    /// The user's own rules for these answers.
+    pub(crate) rules: Arc<[Rule]>,
     pub(crate) opened: Moment,
 }
 
@@ -224,7 +227,8 @@ impl Drive {
             arrived: self.open.now(),
         };
         let asked = self.asked_before(told.arrived);
-        let mut answer = Answer::new(head, body, Preamble::new(asked, told, shared.clock.wall()));
+        let preamble = Preamble::new(asked, told, shared.clock.wall()).by(Arc::clone(&self.rules));
+        let mut answer = Answer::new(head, body, preamble);
         if self.order.untouched {
             answer.pass_unread();
             return Sent::Served(answer, None);

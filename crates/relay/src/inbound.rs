@@ -9,30 +9,26 @@
 //! ```
 
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use http::Request;
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use relay_core::config::Limits;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
 
 use crate::client_socket::ClientSocket;
-use crate::clock::IdleLimit;
 use crate::interim::{Interim, WithInterim};
 use crate::keepalive;
 use crate::reply::Abort;
 use crate::serve::serve;
 use crate::shared::Shared;
 
-/// How an HTTP/2 connection begins (RFC 9113, section 3.4).
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// What may be under way of one request's body, or wait of one answer, over HTTP/2.
 const STREAM_WINDOW: u32 = 256 * 1024;
 /// Silence on an HTTP/2 connection after which the client is asked for a sign of life.
@@ -46,15 +42,15 @@ pub(crate) async fn connection(current: Arc<ArcSwap<Shared>>, stream: TcpStream)
     let _refused = stream.set_nodelay(true);
     keepalive::watch(&stream);
     let limits = &shared.config.limits;
-    let begun = Arc::new(AtomicBool::new(false));
-    let (flushed, interim) = (Arc::new(Notify::new()), Interim::default());
-    let socket = ClientSocket::new(stream, Arc::clone(&flushed));
-    let socket = Inbound::new(socket, limits.stall, Arc::clone(&begun));
+    let (socket, signs) = ClientSocket::new(stream, limits.stall);
+    let interim = Interim::default();
     let socket = WithInterim::new(socket, interim.clone());
-    let service = hyper::service::service_fn(move |request| {
+    let flushed = signs.flushed;
+    let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+        let version = request.version();
         let answer = serve(current.load_full(), request, interim.clone());
         let flushed = Arc::clone(&flushed);
-        async move { Ok::<_, Abort>(answer.await?.map(|body| body.leaving_by(flushed))) }
+        async move { Ok::<_, Abort>(answer.await?.map(|body| body.leaving_by(flushed, version))) }
     });
     let server = server(limits);
     let connection = server.serve_connection_with_upgrades(TokioIo::new(socket), service);
@@ -62,7 +58,7 @@ pub(crate) async fn connection(current: Arc<ArcSwap<Shared>>, stream: TcpStream)
     // Until it is clear which protocol is spoken, no protocol's own time limit holds.
     let silent = async {
         tokio::time::sleep(limits.head_time).await;
-        if begun.load(Ordering::Relaxed) {
+        if signs.begun.load(Ordering::Relaxed) {
             std::future::pending().await
         }
     };
@@ -123,85 +119,4 @@ pub(crate) async fn turn_away(mut stream: TcpStream, most: u32) {
         io::Result::Ok(())
     };
     let _told = tokio::time::timeout(WITHIN, telling).await;
-}
-
-/// The socket of a client.
-struct Inbound {
-    inner: ClientSocket,
-    stall: Duration,
-    /// Runs while the client does not read what waits for it.
-    unread: Option<IdleLimit>,
-    /// How many of the first bytes have come, as long as they could be those of HTTP/2.
-    opening: usize,
-    /// Whether it is clear which protocol is spoken.
-    begun: Arc<AtomicBool>,
-}
-
-impl Inbound {
-    const fn new(inner: ClientSocket, stall: Duration, begun: Arc<AtomicBool>) -> Self {
-        Self { inner, stall, unread: None, opening: 0, begun }
-    }
-
-    fn look_at_opening(&mut self, came: &[u8]) {
-        let expected = PREFACE.get(self.opening..).unwrap_or_default();
-        let length = came.len().min(expected.len());
-        self.opening += length;
-        if self.opening == PREFACE.len() || came.get(..length) != expected.get(..length) {
-            self.opening = PREFACE.len();
-            self.begun.store(true, Ordering::Relaxed);
-        }
-    }
-
-    fn watch<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.unread = None;
-            return written;
-        }
-        let stall = self.stall;
-        let unread = self.unread.get_or_insert_with(|| IdleLimit::new(stall));
-        unread.poll_passed(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
-    }
-}
-
-impl AsyncRead for Inbound {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let done = Pin::new(&mut self.inner).poll_read(cx, buf);
-        if self.opening < PREFACE.len() {
-            self.look_at_opening(buf.filled().get(before..).unwrap_or_default());
-        }
-        done
-    }
-}
-
-impl AsyncWrite for Inbound {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.inner).poll_write(cx, buf);
-        self.watch(cx, written)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.inner).poll_write_vectored(cx, bufs);
-        self.watch(cx, written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.inner.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(cx)
-    }
 }

@@ -27,6 +27,7 @@ pub mod observe;
 mod open;
 mod profile;
 pub mod proxy;
+pub mod recorded;
 pub mod reload;
 pub mod reply;
 pub mod run;

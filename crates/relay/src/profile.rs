@@ -70,7 +70,7 @@ fn automatic(config: &Config, client: &Client) -> (String, Profile) {
             profile.patience = profile.patience.max(ATTENDED_CODEX);
         }
         Kind::ClaudeCode => profile.sends = None,
-        Kind::Stainless | Kind::Other => {}
+        Kind::Stainless | Kind::GeminiCli | Kind::GoogleGenai | Kind::Ollama | Kind::Other => {}
     }
     ("interactive".to_owned(), profile)
 }
@@ -162,7 +162,8 @@ mod tests {
                         told: relay_core::failure::Told::ByStatus,
                         status,
                         headers: &http::HeaderMap::new(),
-                        fields: None,
+                        body: b"",
+                        rules: &[],
                         took: Duration::from_millis(200),
                         wall: std::time::SystemTime::UNIX_EPOCH,
                     };

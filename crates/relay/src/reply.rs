@@ -4,9 +4,10 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderValue, Response, StatusCode, Version, header};
 use http_body::{Body, Frame, SizeHint};
 use relay_core::answer::Own;
 use relay_core::event::Outcome;
@@ -37,8 +38,8 @@ pub enum Abort {
 /// The body of an answer to a client.
 pub struct ReplyBody {
     kind: Kind,
-    /// Tells when what was handed out has left.
-    flushed: Option<Arc<Notify>>,
+    /// Tells when what was handed out has left, and how long that may take.
+    flushed: Option<(Arc<Notify>, Duration)>,
     abort: Option<Parting>,
 }
 
@@ -56,14 +57,14 @@ struct Parting {
 }
 
 impl Parting {
-    fn new(why: Abort, flushed: Option<Arc<Notify>>) -> Self {
-        let flushed = flushed.map(Notify::notified_owned);
+    fn new(why: Abort, flushed: Option<(Arc<Notify>, Duration)>) -> Self {
+        let flushed = flushed.map(|(flushed, within)| (flushed.notified_owned(), within));
         Self {
             why: Some(why),
             flushed: Box::pin(async move {
-                if let Some(flushed) = flushed {
+                if let Some((flushed, within)) = flushed {
                     // Late or not, the abort comes.
-                    let _in_time = tokio::time::timeout(TO_FLUSH, flushed).await;
+                    let _in_time = tokio::time::timeout(within, flushed).await;
                 }
             }),
         }
@@ -71,7 +72,10 @@ impl Parting {
 }
 
 /// How long the last bytes before an abort have to leave; a client that reads takes less.
-const TO_FLUSH: std::time::Duration = std::time::Duration::from_secs(30);
+const TO_FLUSH: Duration = Duration::from_secs(30);
+/// The same over HTTP/2, where they may have left before anybody waits for it: hyper asks for more of an answer only
+/// when the client has room for what it got, so they are on their way.
+const TO_FLUSH_STREAM: Duration = Duration::from_millis(50);
 
 enum Kind {
     /// Our own words, or nothing.
@@ -117,8 +121,9 @@ impl ReplyBody {
     }
 
     /// The same, on a connection that tells when it is flushed.
-    pub(crate) fn leaving_by(mut self, flushed: Arc<Notify>) -> Self {
-        self.flushed = Some(flushed);
+    pub(crate) fn leaving_by(mut self, flushed: Arc<Notify>, version: Version) -> Self {
+        let within = if version == Version::HTTP_2 { TO_FLUSH_STREAM } else { TO_FLUSH };
+        self.flushed = Some((flushed, within));
         self
     }
 

@@ -36,10 +36,17 @@ pub(crate) async fn serve(
     interim: Interim,
 ) -> Result<Response<ReplyBody>, Abort> {
     as_http1(&mut request);
+    if let Err(malformed) = well_formed(&request) {
+        let parts = request.into_parts().0;
+        return Ok(hang_up(in_refusing_words(&parts, parts.uri.path(), malformed)));
+    }
     match checked(&shared, &request) {
         Ok(Checked::Ours(path)) => Ok(admin::answer(&shared, request.method(), &path)),
         Ok(Checked::Forward(full)) => forward(shared, request, Addressed::of(full), interim).await,
-        Err(refused) => Ok(refuse(request, refused).await),
+        Err(refused) => {
+            let path = request.uri().path().to_owned();
+            Ok(refuse(request, &path, refused).await)
+        }
     }
 }
 
@@ -92,10 +99,41 @@ impl From<wishes::Refusal> for Refused {
 }
 
 impl Refused {
-    fn stalled(after: Duration) -> Self {
-        let words = format!("the upload stopped: nothing came for {:.0} s", after.as_secs_f64());
-        Self { status: StatusCode::REQUEST_TIMEOUT, fault: Fault::BadRequest, code: "upload_stalled", words }
+    fn malformed(status: StatusCode, what: &str) -> Self {
+        let words = format!("the request is malformed: {what}");
+        Self { status, fault: Fault::BadRequest, code: "malformed_request", words }
     }
+
+    fn upload(error: &UploadError, stall: Duration) -> Option<Self> {
+        match error {
+            UploadError::Broken(_) => None,
+            UploadError::Malformed(_) => {
+                Some(Self::malformed(StatusCode::BAD_REQUEST, "its body breaks its own framing"))
+            }
+            UploadError::Stalled => Some(Self {
+                status: StatusCode::REQUEST_TIMEOUT,
+                fault: Fault::BadRequest,
+                code: "upload_stalled",
+                words: format!("the upload stopped: nothing came for {} s", stall.as_secs_f64()),
+            }),
+        }
+    }
+}
+
+/// What hyper lets pass and RFC 9112 does not (sections 3.2 and 6.1): two readers of such a request may see two
+/// different ones.
+fn well_formed(request: &Request<Incoming>) -> Result<(), Refused> {
+    let headers = request.headers();
+    if request.version() == Version::HTTP_11 && headers.get_all(header::HOST).iter().count() != 1 {
+        return Err(Refused::malformed(StatusCode::BAD_REQUEST, "it needs one Host header"));
+    }
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    let only_chunked = codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
+    if !only_chunked || headers.get_all(header::TRANSFER_ENCODING).iter().count() > 1 {
+        let status = StatusCode::NOT_IMPLEMENTED;
+        return Err(Refused::malformed(status, "chunked is the only transfer coding that is understood"));
+    }
+    Ok(())
 }
 
 /// HTTP/2 has the host in the target and may have cookies in crumbs (RFC 9113, sections 8.3.1 and 8.2.3). From here on
@@ -158,25 +196,28 @@ fn path_of(full: &str) -> &str {
     full.split('?').next().unwrap_or_default()
 }
 
-async fn refuse(request: Request<Incoming>, refused: Refused) -> Response<ReplyBody> {
+async fn refuse(request: Request<Incoming>, path: &str, refused: Refused) -> Response<ReplyBody> {
     let (parts, body) = request.into_parts();
     // A client that is still uploading would see a broken pipe instead of the answer. One that waits to be asked
     // for its body is not asked.
-    if !parts.headers.contains_key(http::header::EXPECT) {
+    if !parts.headers.contains_key(header::EXPECT) {
         drain(body, DRAIN.0, DRAIN.1).await;
     }
-    in_refusing_words(&parts, refused)
+    in_refusing_words(&parts, path, refused)
 }
 
-fn in_refusing_words(parts: &Parts, refused: Refused) -> Response<ReplyBody> {
+fn in_refusing_words(parts: &Parts, path: &str, refused: Refused) -> Response<ReplyBody> {
     let words = format!("steady-relay: {}", refused.words);
     let codex = Client::of(&parts.headers).kind == Kind::Codex;
-    let dialect = route(&parts.method, parts.uri.path()).dialect;
+    let dialect = route(&parts.method, path).dialect;
     let (content_type, body) = if codex {
         // Codex prints the text of a 400 as it is.
         ("text/plain; charset=utf-8", words)
     } else {
-        ("application/json", dialect.error_body(refused.fault, refused.code, &words).to_string())
+        (
+            "application/json",
+            dialect.error_body(refused.status.as_u16(), refused.fault, refused.code, &words).to_string(),
+        )
     };
     in_our_words(Own { status: refused.status.as_u16(), content_type, body, refuse_retry: true })
 }
@@ -189,7 +230,7 @@ async fn forward(
 ) -> Result<Response<ReplyBody>, Abort> {
     let wishes = match Wishes::of(request.headers(), &shared.config) {
         Ok(wishes) => wishes,
-        Err(refusal) => return Ok(refuse(request, refusal.into()).await),
+        Err(refusal) => return Ok(refuse(request, path_of(&full), refusal.into()).await),
     };
     let upgrades = tunnel::is_upgrade(&request);
     // A WebSocket opens with GET on the path that a POST generates on.
@@ -206,19 +247,25 @@ async fn forward(
     };
     let may_be_routed = to.is_none() && shared.config.routes.iter().any(|route| route.upstream.is_some());
     let target = match by_head {
-        Err(refusal) if upgrades || !may_be_routed => return Ok(refuse(request, refusal.into()).await),
+        Err(refusal) if upgrades || !may_be_routed => {
+            return Ok(refuse(request, path_of(&full), refusal.into()).await);
+        }
         Ok(target) if upgrades => return Ok(tunnel::open(shared, target, request).await),
         known => known,
     };
     let opened = shared.clock.now();
     let (parts, body) = request.into_parts();
-    let each = usize::try_from(shared.config.bodies.each).unwrap_or(usize::MAX);
+    // Trailers are not kept: a body that announces some is passed through as it comes.
+    let keeps = !parts.headers.contains_key(header::TRAILER);
+    let each = if keeps { usize::try_from(shared.config.bodies.each).unwrap_or(usize::MAX) } else { 0 };
     let stall = shared.config.limits.stall;
     let taken = match take(Upload::new(body, stall), each, &shared.room).await {
         Ok(taken) => taken,
-        // The client's own upload broke off: there is nobody left to answer.
-        Err(UploadError::Broken(_)) => return Err(Abort::Broken),
-        Err(UploadError::Stalled) => return Ok(hang_up(in_refusing_words(&parts, Refused::stalled(stall)))),
+        Err(error) => match Refused::upload(&error, stall) {
+            Some(refused) => return Ok(hang_up(in_refusing_words(&parts, path_of(&full), refused))),
+            // The client's own upload broke off: there is nobody left to answer.
+            None => return Err(Abort::Broken),
+        },
     };
     let understood = Understood::of(&shared, &parts, path_of(&full), (&taken, opened), wishes);
     let target = match (understood.upstream(), target) {
@@ -239,7 +286,7 @@ async fn forward(
             };
             company.keep(Box::pin(understood.into_call(&shared, parts, target, taken).run())).await
         }
-        Err(refusal) => Ok(in_refusing_words(&parts, refusal.into())),
+        Err(refusal) => Ok(in_refusing_words(&parts, path_of(&full), refusal.into())),
     }
 }
 

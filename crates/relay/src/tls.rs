@@ -42,7 +42,8 @@ pub enum TlsError {
     Setup(String),
 }
 
-/// The settings of all TLS connections to upstreams, and notices for the user.
+/// The settings of all TLS connections to upstreams, and notices for the user. Which protocols are asked for is up to
+/// whoever connects.
 ///
 /// # Errors
 /// Where a file in `extra_ca` is missing, unreadable or without a certificate.
@@ -54,11 +55,10 @@ pub fn client_config(extra_ca: &[PathBuf]) -> Result<(Arc<ClientConfig>, Vec<Str
         .build()
         .map_err(|error| TlsError::Setup(error.to_string()))?;
     let verifier = Arc::new(Verifier { web_pki, named });
-    let mut config = with_provider(provider)?
+    let config = with_provider(provider)?
         .dangerous() // The name of the door for any verifier of one's own; ours asks for all that WebPKI asks.
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok((Arc::new(config), notices))
 }
 

@@ -17,7 +17,8 @@ use crate::upstream::Ask;
 /// Whether a request asks to change the protocol, and to one that a tunnel can carry.
 ///
 /// Any server may ignore the wish (RFC 9110, 7.8). It is ignored where the request has a body, which is a request
-/// to be served, and for HTTP/2 in the clear, which Java's client offers with every first request.
+/// to be served, and for HTTP/2 in the clear, which Java's client offers with every first request and which would let
+/// requests into the tunnel that nobody has looked at.
 pub(crate) fn is_upgrade(request: &Request<impl Body>) -> bool {
     let headers = request.headers();
     let wished = headers.get(header::UPGRADE).is_some_and(|to| !to.as_bytes().eq_ignore_ascii_case(b"h2c"));

@@ -11,7 +11,7 @@ use relay_core::budget::Spent;
 use relay_core::call::{Call, Plan};
 use relay_core::client::{Client, Kind};
 use relay_core::config;
-use relay_core::dialect::{Route, route};
+use relay_core::dialect::{Route, model_of, route};
 use relay_core::event::{Event, Labels};
 use relay_core::evidence::{Nature, Operation};
 use relay_core::failure::label;
@@ -35,6 +35,10 @@ use crate::wishes::Wishes;
 /// What was understood of a request whose body is at hand or on its way.
 pub(crate) struct Understood {
     route: Route,
+    /// The answer is to stream.
+    streams: bool,
+    /// Where the dialect has streams of events and of values, the path asks for events.
+    events: bool,
     client: Client,
     client_limit: Option<Duration>,
     nature: Nature,
@@ -58,29 +62,32 @@ impl Understood {
         let route = route(&parts.method, path);
         let encoding = Encoding::named(parts.headers.get_all(http::header::CONTENT_ENCODING));
         let posted = parts.method == Method::POST;
-        let (kept, peeked) = match taken {
+        let (kept, mut peeked) = match taken {
             Taken::Kept(bytes, _) if posted => {
                 (true, plain(bytes, encoding, decode_limit(shared)).and_then(|plain| peek(&plain)))
             }
             Taken::Kept(..) => (true, None),
             Taken::Passing(_) => (false, None),
         };
+        if let Some(model) = model_of(path) {
+            // Where the path names the model, the body does not.
+            peeked.get_or_insert_default().model = Some(model.to_owned());
+        }
+        let streams = route.streams(peeked.as_ref().and_then(|body| body.stream));
+        let events = parts.uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "alt=sse"));
         let mut client = Client::of(&parts.headers);
         let client_limit = profile::client_limit(&shared.config, &mut client);
         let model = peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let by = shared.config.route(path, client.kind, model).cloned();
         let nature = nature(route.operation, kept, peeked.as_ref());
-        Self { route, client, client_limit, nature, peeked, by, wishes, opened, encoding }
+        Self { route, streams, events, client, client_limit, nature, peeked, by, wishes, opened, encoding }
     }
 
     /// The stream that begins before its answer, where the settings want one.
     pub(crate) fn early(&self, shared: &Shared) -> Option<Early> {
-        let streams = self.peeked.as_ref().and_then(|body| body.stream).unwrap_or(false);
+        let streams = self.streams && (self.events || !self.route.dialect.streams_values());
         // Codex waits for a head for as long as it takes, and takes no comment for life.
-        let gains = streams
-            && self.route.operation == Operation::Generation
-            && self.client.kind != Kind::Codex
-            && !self.wishes.off;
+        let gains = streams && self.client.kind != Kind::Codex && !self.wishes.off;
         if gains { Early::of(&shared.config.waiting, self.route.dialect) } else { None }
     }
 
@@ -123,9 +130,10 @@ impl Understood {
         open.emit(&Event::CallOpened { labels, inherited_sends: before.sends });
         target.upstream.lend_key(&mut headers, target.path_and_query.as_str());
         let way = shared.way(&target.upstream, parts.version);
+        let rules = shared.config.rules_for(self.route.dialect.name(), &target.upstream.name);
         let Parts { method, extensions, .. } = parts;
         let order = Order { method, headers, extensions, target, way, account, passing, untouched };
-        Drive { open, order, asked, opened }
+        Drive { open, order, asked, rules, opened }
     }
 
     /// What the listener of its answers has to know.
@@ -146,7 +154,7 @@ impl Understood {
         Asked {
             dialect: self.route.dialect,
             generation,
-            streams: generation && peeked.and_then(|body| body.stream).unwrap_or(false),
+            streams: self.streams,
             hold: Hold {
                 bytes: usize::try_from(shared.config.hold.bytes).unwrap_or(usize::MAX),
                 // Codex waits for an hour, so there is no reason to commit to an answer that has not begun.

@@ -180,7 +180,7 @@ fn event(dialect: &dyn Dialect, body: &[u8]) -> String {
         let words = String::from_utf8_lossy(body);
         let words: String = words.trim().chars().take(500).collect();
         let words = if words.is_empty() { "the service failed without a word" } else { &words };
-        dialect.error_body(Fault::ServerFailed, "server_error", words)
+        dialect.error_body(502, Fault::ServerFailed, "server_error", words)
     });
     dialect.error_event(&error)
 }

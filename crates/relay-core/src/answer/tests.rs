@@ -12,6 +12,8 @@ fn listener(kind: Kind) -> Listener<'static> {
     let path = match kind {
         Kind::Codex => "/v1/responses",
         Kind::ClaudeCode => "/v1/messages",
+        Kind::GeminiCli | Kind::GoogleGenai => "/v1beta/models/m:generateContent",
+        Kind::Ollama => "/api/chat",
         Kind::Stainless | Kind::Other => "/v1/chat/completions",
     };
     Listener {
@@ -114,12 +116,15 @@ const CODES: [&str; 9] = [
     "overloaded_error",
 ];
 
+/// The columns. What is true of others is true of the clients of Gemini and Ollama, but for Gemini CLI's statuses.
+const KINDS: [Kind; 4] = [Kind::Codex, Kind::ClaudeCode, Kind::Stainless, Kind::Other];
+
 type Row = (&'static str, Ending, [&'static str; 4]);
 
 fn check(rows: Vec<Row>) {
     let mut wrong = Vec::new();
     for (name, ending, expected) in rows {
-        for (kind, expected) in Kind::ALL.into_iter().zip(expected) {
+        for (kind, expected) in KINDS.into_iter().zip(expected) {
             let told = shape(&say(&listener(kind), &ending));
             if told != expected {
                 wrong.push(format!("{name}, {}: {told}, not {expected}", kind.name()));
@@ -208,6 +213,20 @@ fn what_is_said_where_the_relay_refuses() {
         ("certificate", refused(Why::Barred(Bar::Certificate), certificate()),
             all("400 plain upstream_certificate_refused, no retry", "502 json upstream_certificate_refused, no retry")),
     ]);
+}
+
+#[test]
+fn gemini_cli_gets_no_status_that_it_sends_again_where_the_request_may_have_run() {
+    let told = |ending: &Ending| shape(&say(&listener(Kind::GeminiCli), ending));
+    let refused = |why, failure| Ending::Refused(why, Box::new(failure));
+    let reset = "400 json upstream_reset_replay_refused, no retry";
+    assert_eq!(told(&refused(Why::MayHaveRun, lost("reset"))), reset);
+    assert_eq!(told(&refused(Why::StillRunning, silent())), "400 json upstream_no_response, no retry");
+    let certificate = refused(Why::Barred(Bar::Certificate), certificate());
+    assert_eq!(told(&certificate), "400 json upstream_certificate_refused, no retry");
+    // What was refused may be sent again, and it decides for itself.
+    assert_eq!(told(&gave_up(SPENT, busy())), "its own, no retry");
+    assert_eq!(told(&gave_up(SPENT, unreached())), "502 json sends_exhausted, no retry");
 }
 
 #[test]

@@ -17,16 +17,40 @@ const DISABLED: &str = "anthropic-ratelimit-unified-overage-disabled-reason";
 
 const RULES: &[Rule] = &[
     // The service could not look the plan up: a short wait, not the end of the plan.
-    Rule::header(DISABLED, "fetch_error", Fault::Throttled, Says::Refused, CLAUDE_CODE),
-    Rule::header(DISABLED, "unknown", Fault::Throttled, Says::Refused, CLAUDE_CODE),
+    Rule::header(
+        [DISABLED, "fetch_error"],
+        Statuses::Only(429),
+        Fault::Throttled,
+        Says::Refused,
+        CLAUDE_CODE,
+    ),
+    Rule::header([DISABLED, "unknown"], Statuses::Only(429), Fault::Throttled, Says::Refused, CLAUDE_CODE),
     // A cap that the organisation has set is reached: until the month ends.
-    Rule::header(DISABLED, "contract_spend_limit_reached", Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
-    Rule::header(DISABLED, "service_spend_limit_reached", Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
-    Rule::header(DISABLED, "org_spend_cap_reached", Fault::QuotaSpent, Says::Final, CLAUDE_CODE),
+    Rule::header(
+        [DISABLED, "contract_spend_limit_reached"],
+        Statuses::Only(429),
+        Fault::QuotaSpent,
+        Says::Final,
+        CLAUDE_CODE,
+    ),
+    Rule::header(
+        [DISABLED, "service_spend_limit_reached"],
+        Statuses::Only(429),
+        Fault::QuotaSpent,
+        Says::Final,
+        CLAUDE_CODE,
+    ),
+    Rule::header(
+        [DISABLED, "org_spend_cap_reached"],
+        Statuses::Only(429),
+        Fault::QuotaSpent,
+        Says::Final,
+        CLAUDE_CODE,
+    ),
     // A subscription's window is used up: hours to days.
     Rule::header(
-        "anthropic-ratelimit-unified-status",
-        "rejected",
+        ["anthropic-ratelimit-unified-status", "rejected"],
+        Statuses::Only(429),
         Fault::QuotaSpent,
         Says::Final,
         CLAUDE_CODE,
@@ -79,9 +103,9 @@ impl Dialect for Anthropic {
         format!("event: error\ndata: {error}\n\n")
     }
 
-    fn error_body(&self, fault: Fault, code: &str, message: &str) -> serde_json::Value {
+    fn error_body(&self, _status: u16, fault: Fault, code: &str, message: &str) -> serde_json::Value {
         let kind = match fault {
-            Fault::Overloaded | Fault::AtCapacity => "overloaded_error",
+            Fault::Overloaded | Fault::AtCapacity | Fault::ModelLoading => "overloaded_error",
             Fault::Throttled => "rate_limit_error",
             Fault::QuotaSpent => "billing_error",
             Fault::Authentication => "authentication_error",

@@ -37,7 +37,7 @@ impl Dialect for Generic {
         false
     }
 
-    fn error_body(&self, fault: Fault, code: &str, message: &str) -> serde_json::Value {
+    fn error_body(&self, _status: u16, fault: Fault, code: &str, message: &str) -> serde_json::Value {
         openai_error(fault, code, message)
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn openai_error(fault: Fault, code: &str, message: &str) -> serde_jso
     let kind = match fault {
         Fault::Throttled => "rate_limit_error",
         Fault::QuotaSpent => "insufficient_quota",
-        Fault::AtCapacity | Fault::Overloaded => "service_unavailable_error",
+        Fault::AtCapacity | Fault::Overloaded | Fault::ModelLoading => "service_unavailable_error",
         Fault::Authentication
         | Fault::BadRequest
         | Fault::TooLong

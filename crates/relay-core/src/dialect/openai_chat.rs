@@ -115,7 +115,7 @@ impl Dialect for OpenAiChat {
         true
     }
 
-    fn error_body(&self, fault: Fault, code: &str, message: &str) -> serde_json::Value {
+    fn error_body(&self, _status: u16, fault: Fault, code: &str, message: &str) -> serde_json::Value {
         super::generic::openai_error(fault, code, message)
     }
 }

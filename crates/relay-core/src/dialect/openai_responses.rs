@@ -54,7 +54,7 @@ impl Dialect for OpenAiResponses {
         failed_event(word("code").unwrap_or("server_error"), word("message").unwrap_or("the service failed"))
     }
 
-    fn error_body(&self, fault: Fault, code: &str, message: &str) -> serde_json::Value {
+    fn error_body(&self, _status: u16, fault: Fault, code: &str, message: &str) -> serde_json::Value {
         super::generic::openai_error(fault, code, message)
     }
 }

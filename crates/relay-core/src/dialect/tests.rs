@@ -5,16 +5,20 @@
 mod answers;
 #[rustfmt::skip]
 mod events;
+#[rustfmt::skip]
+mod services;
 
 use std::time::UNIX_EPOCH;
 
 use super::*;
 use crate::evidence::Evidence;
-use crate::json::{error_fields, refusal_fields};
+use crate::json::error_fields;
 
 const RESPONSES: &str = "/v1/responses";
 const CHAT: &str = "/v1/chat/completions";
 const CLAUDE: &str = "/v1/messages";
+const GEMINI: &str = "/v1beta/models/gemini-3-pro:streamGenerateContent";
+const OLLAMA: &str = "/api/chat";
 const OTHER: &str = "/v1/other";
 
 /// Where the answer was given, and to whom.
@@ -41,14 +45,15 @@ fn headers(lines: &str) -> HeaderMap {
 }
 
 fn judged(path: &str, at: At, lines: &str, body: &str, took: u64) -> Failure {
-    let (told, status, fields) = match at {
-        At::Status(status) => (Told::ByStatus, status, refusal_fields(body.as_bytes())),
-        At::Body => (Told::InBody, 200, error_fields(body.as_bytes())),
-        At::Stream => (Told::InStream, 200, error_fields(body.as_bytes())),
+    let (told, status) = match at {
+        At::Status(status) => (Told::ByStatus, status),
+        At::Body => (Told::InBody, 200),
+        At::Stream => (Told::InStream, 200),
     };
     let wall = UNIX_EPOCH + Duration::from_secs(1_795_977_660);
     let (headers, took) = (headers(lines), Duration::from_secs(took));
-    judge(dialect(path), &Reply { told, status, headers: &headers, fields: fields.as_ref(), took, wall })
+    let body = body.as_bytes();
+    judge(dialect(path), &Reply { told, status, headers: &headers, body, took, wall, rules: &[] })
 }
 
 /// Evidence of a prompt and of a slow answer, in a word.
@@ -145,6 +150,38 @@ fn routes() {
         ("POST", "/v1/batches", "generic", Operation::Other),
         ("POST", "/v1/images/generations", "generic", Operation::Other),
         ("POST", "/v1/myresponses", "generic", Operation::Other),
+        ("POST", "/v1beta/models/gemini-3-pro:generateContent", "gemini", Operation::Generation),
+        ("POST", "/v1/models/gemini-3-pro:streamGenerateContent", "gemini", Operation::Generation),
+        ("POST", "/gw/v1beta/models/gemini-3-pro%3AstreamGenerateContent/", "gemini", Operation::Generation),
+        (
+            "POST",
+            "/v1/projects/p/locations/l/publishers/google/models/m:generateContent",
+            "gemini",
+            Operation::Generation,
+        ),
+        ("POST", "/v1internal:streamGenerateContent", "gemini", Operation::Generation),
+        ("POST", "/v1internal:countTokens", "gemini", Operation::Pure),
+        ("POST", "/v1beta/models/m:countTokens", "gemini", Operation::Pure),
+        ("POST", "/v1beta/models/m:embedContent", "gemini", Operation::Pure),
+        ("POST", "/v1beta/models/m:batchEmbedContents", "gemini", Operation::Pure),
+        ("POST", "/v1beta/models/m:batchGenerateContent", "generic", Operation::Other),
+        ("GET", "/v1beta/models/m", "generic", Operation::Pure),
+        ("POST", "/v1beta/openai/chat/completions", "openai_chat", Operation::Generation),
+        (
+            "POST",
+            "/v1/projects/p/locations/l/publishers/anthropic/models/m:rawPredict",
+            "anthropic",
+            Operation::Generation,
+        ),
+        ("POST", "/api/chat", "ollama", Operation::Generation),
+        ("POST", "/ollama/api/generate", "ollama", Operation::Generation),
+        ("POST", "/api/embed", "ollama", Operation::Pure),
+        ("POST", "/api/embeddings", "ollama", Operation::Pure),
+        ("POST", "/api/show", "ollama", Operation::Pure),
+        ("POST", "/api/pull", "ollama", Operation::Other),
+        ("POST", "/api/chat/completions", "openai_chat", Operation::Generation),
+        ("GET", "/api/tags", "generic", Operation::Pure),
+        ("HEAD", "/api/hello", "generic", Operation::Pure),
         ("GET", "/v1/models", "generic", Operation::Pure),
         ("HEAD", "/", "generic", Operation::Pure),
         ("PUT", "/v1/embeddings", "generic", Operation::Other),
@@ -157,14 +194,57 @@ fn routes() {
 }
 
 #[test]
+fn whether_an_answer_streams_is_said_by_path_body_or_dialect() {
+    for (path, body, streams) in [
+        (CHAT, None, false),
+        (CHAT, Some(true), true),
+        (OLLAMA, None, true),
+        (OLLAMA, Some(false), false),
+        ("/api/embed", None, false),
+        (GEMINI, None, true),
+        (GEMINI, Some(false), true),
+        ("/v1beta/models/m:generateContent", Some(true), false),
+        ("/publishers/anthropic/models/m:streamRawPredict", None, true),
+        ("/publishers/anthropic/models/m:rawPredict", Some(true), true),
+        (OTHER, Some(true), false),
+    ] {
+        assert_eq!(route(&Method::POST, path).streams(body), streams, "{path} {body:?}");
+    }
+}
+
+#[test]
+fn a_path_may_name_the_model() {
+    for (path, model) in [
+        (GEMINI, Some("gemini-3-pro")),
+        ("/v1beta/tunedModels/mine:generateContent?alt=sse", Some("mine")),
+        ("/v1/models/m%3AcountTokens", Some("m")),
+        ("/v1internal:generateContent", None),
+        ("/v1/models/m", None),
+        ("/v1/chat/completions", None),
+        ("/v1/models/:generateContent", None),
+    ] {
+        assert_eq!(model_of(path), model, "{path}");
+    }
+}
+
+#[test]
+fn every_dialect_has_a_name_by_which_it_is_found() {
+    for dialect in ALL {
+        assert_eq!(named(dialect.name()).map(Dialect::name), Some(dialect.name()));
+    }
+    assert!(named("grpc").is_none());
+}
+
+#[test]
 fn every_dialect_speaks_of_every_fault_in_its_own_shape() {
-    for path in [RESPONSES, CHAT, CLAUDE, OTHER] {
+    for path in [RESPONSES, CHAT, CLAUDE, GEMINI, OLLAMA, OTHER] {
         for fault in Fault::ALL {
-            let body = dialect(path).error_body(fault, "sends_exhausted", "words").to_string();
+            let body = dialect(path).error_body(503, fault, "sends_exhausted", "words").to_string();
             let fields = error_fields(body.as_bytes()).unwrap_or_else(|| panic!("{path} {body}"));
             assert_eq!(fields.message.as_deref(), Some("words"), "{body}");
-            assert_eq!(fields.code.as_deref(), Some("sends_exhausted"), "{body}");
-            assert!(fields.kind.is_some(), "{body}");
+            let code = if path == GEMINI { fields.reason } else { fields.code };
+            assert_eq!(code.as_deref(), Some("sends_exhausted"), "{body}");
+            assert!(fields.kind.or(fields.status).is_some(), "{body}");
         }
     }
 }

@@ -48,6 +48,7 @@ const TOP: &[&str] = &[
     "mcp_servers",
     "container",
     "web_search_options",
+    "request",
 ];
 
 const ITEM: &[&str] = &["type", "role", "id"];
@@ -96,7 +97,11 @@ const DEEPEST: u8 = 8;
 /// Looks at a request body. `None` where it is no JSON object.
 #[must_use]
 pub fn peek(body: &[u8]) -> Option<Peek> {
-    let top = Members::of(std::str::from_utf8(body).ok()?, TOP)?;
+    let mut top = Members::of(std::str::from_utf8(body).ok()?, TOP)?;
+    // Code Assist puts Gemini's body into one more object, beside the model.
+    if let Some(request) = top.get("request").and_then(|request| Members::of(request, TOP)) {
+        top.known.extend(request.known);
+    }
     let prompt_is_kept = top.get("prompt").is_some_and(|prompt| prompt.starts_with('{'));
     let mut peek = Peek {
         model: top.text("model"),
@@ -252,6 +257,15 @@ mod tests {
         ] {
             assert!(of(body).input_is_full, "{body}");
         }
+    }
+
+    #[test]
+    fn code_assist_has_one_more_object() {
+        let peek = of(
+            r#"{"model":"gemini-3-pro","project":"p","request":{"contents":[{}],"tools":[{"codeExecution":{}}]}}"#,
+        );
+        assert!(peek.input_is_full && peek.hosted_tools);
+        assert_eq!(peek.model.as_deref(), Some("gemini-3-pro"));
     }
 
     #[test]

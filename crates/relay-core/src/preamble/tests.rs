@@ -8,6 +8,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::dialect::route;
 
+mod values;
+
 const SENT: Moment = Moment::after_start(Duration::from_secs(100));
 const HEAD: Moment = Moment::after_start(Duration::from_secs(101));
 const RESPONSES: &str = "/v1/responses";

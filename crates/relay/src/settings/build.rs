@@ -6,6 +6,7 @@ use super::file::{Drafts, Entry};
 use super::keys::{ProfileDraft, RouteDraft, UpstreamDraft};
 use super::layers::{Layers, shown};
 use super::reference::unknown_name;
+use super::rules::{Lack, RuleDraft};
 use relay_core::client::Kind;
 use relay_core::config::{
     ClientSettings, Config, ProfileChoice, Route, Upstream, UpstreamChoice, shipped_profiles,
@@ -25,6 +26,7 @@ pub(super) fn build(drafts: Drafts, layers: &Layers, folder: Option<&Path>, foun
     build.choices(layers);
     build.clients(&drafts.clients);
     build.routes(drafts.routes);
+    build.rules(drafts.rules);
     build.guarded(layers);
     build.config
 }
@@ -265,6 +267,27 @@ impl Build<'_> {
             }
             let RouteDraft { path, client, model, upstream, profile: _ } = draft;
             self.config.routes.push(Route { path, client, model, upstream, profile, overrides });
+        }
+    }
+
+    fn rules(&mut self, entries: Vec<Entry<RuleDraft>>) {
+        for (index, Entry { draft, spans, name }) in entries.into_iter().enumerate() {
+            let upstream = draft.upstream.as_deref();
+            if let Some(upstream) = upstream.filter(|name| !self.config.upstreams.contains_key(*name)) {
+                let place = spans.get("upstream").map_or(Place::Default, |span| Place::File(span.clone()));
+                let known: Vec<_> = self.config.upstreams.keys().map(String::as_str).collect();
+                let error = unknown_name(upstream, "upstream", &known);
+                let value = quoted(upstream, &place);
+                self.found.invalid(place, "rule.upstream", value.as_deref(), error);
+            }
+            match draft.finish(index + 1) {
+                Ok(rule) => self.config.rules.push(rule),
+                // A value that is there and wrong was told of where it stands.
+                Err(lack) if lack.of.iter().any(|key| spans.contains_key(key)) => {}
+                Err(Lack { of: _, what }) => {
+                    self.found.add(Place::File(name), format!("the rule {}", what.why), what.allowed);
+                }
+            }
         }
     }
 

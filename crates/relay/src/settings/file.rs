@@ -10,6 +10,7 @@ use super::keys::{
 use super::numbers::NUMBERS;
 use super::read::{Into, Reader, Spans, Target, mask_secrets};
 use super::reference::{SECTIONS, is_public};
+use super::rules::{RULE, RuleDraft};
 use super::{Env, Flags, ReadFile};
 use relay_core::ProfileOverrides;
 use relay_core::client::Kind;
@@ -19,7 +20,7 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::PathBuf;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
 /// A configuration file's text.
 #[derive(Debug, Default)]
@@ -144,6 +145,7 @@ pub(super) struct Drafts {
     pub(super) upstreams: BTreeMap<String, Entry<UpstreamDraft>>,
     pub(super) profiles: BTreeMap<String, Entry<(ProfileDraft, ProfileOverrides)>>,
     pub(super) routes: Vec<Entry<(RouteDraft, ProfileOverrides)>>,
+    pub(super) rules: Vec<Entry<RuleDraft>>,
 }
 
 /// Reads the text. The second value says whether it is TOML throughout: where it is not, a section may be
@@ -240,6 +242,7 @@ fn sections(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Drafts {
             "upstream" => upstreams(reader, value, &mut drafts),
             "profile" => profiles(reader, value, &mut drafts),
             "route" => routes(reader, value, &mut drafts),
+            "rule" => rules(reader, value, &mut drafts),
             other => reader.unknown_key("", (other, name.span()), value, &SECTIONS),
         }
     }
@@ -299,18 +302,36 @@ fn profiles(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut 
 }
 
 fn routes(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Drafts) {
-    let list = value.get_ref().as_array().filter(|list| list.iter().all(|item| item.get_ref().is_table()));
-    let Some(list) = list else {
-        let hint = "write [[route]], with two brackets, above the keys of each route";
-        reader.found.add(Place::File(value.span()), "`route` is no list of tables", hint);
-        return;
-    };
+    let Some(list) = list_of_tables(reader, "route", value) else { return };
     for value in list {
         let mut draft = (RouteDraft::default(), ProfileOverrides::default());
         let mut targets = (Into(ROUTE, &mut draft.0), Into(NUMBERS, &mut draft.1));
         let spans = reader.section("route", value, &mut [&mut targets.0 as &mut dyn Target, &mut targets.1]);
         drafts.routes.push(Entry { draft, spans, name: value.span() });
     }
+}
+
+fn rules(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Drafts) {
+    let Some(list) = list_of_tables(reader, "rule", value) else { return };
+    for value in list {
+        let mut draft = RuleDraft::default();
+        let spans = reader.section("rule", value, &mut [&mut Into(RULE, &mut draft)]);
+        drafts.rules.push(Entry { draft, spans, name: value.span() });
+    }
+}
+
+/// The list of tables; where it is none, that is noted.
+fn list_of_tables<'v, 'i>(
+    reader: &mut Reader<'_>,
+    name: &str,
+    value: &'v Spanned<DeValue<'i>>,
+) -> Option<&'v DeArray<'i>> {
+    let list = value.get_ref().as_array().filter(|list| list.iter().all(|item| item.get_ref().is_table()));
+    if list.is_none() {
+        let hint = format!("write [[{name}]], with two brackets, above the keys of each {name}");
+        reader.found.add(Place::File(value.span()), format!("`{name}` is no list of tables"), hint);
+    }
+    list
 }
 
 /// `upstream` and `profile` are choices in `[relay]` and tables of entries at the top; whoever writes the choice

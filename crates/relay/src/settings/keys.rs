@@ -554,8 +554,8 @@ pub(super) const ROUTE: &[Key<RouteDraft>] = &[
         name: "client",
         shape: "choice",
         default: "",
-        doc: "Fits this kind of client: `codex`, `claude_code`, `stainless` (the OpenAI and Anthropic SDKs) or \
-              `other`. Not set: every client.",
+        doc: "Fits this kind of client: `codex`, `claude_code`, `stainless` (the OpenAI and Anthropic SDKs), \
+              `gemini_cli`, `google_genai`, `ollama` or `other`. Not set: every client.",
         set: |route, given| {
             route.client = Some(given.choice(&Kind::ALL.map(|client| (client.name(), client)))?);
             Ok(())

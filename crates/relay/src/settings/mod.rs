@@ -19,6 +19,7 @@ mod numbers;
 mod page;
 mod read;
 mod reference;
+mod rules;
 mod schema;
 mod show;
 mod variables;

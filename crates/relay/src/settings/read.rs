@@ -342,6 +342,40 @@ impl<'a> Given<'a> {
         list.iter().map(|item| item.get_ref().as_str().ok_or_else(is_no_list)).collect()
     }
 
+    /// A number, or true or false, as it is written; a text without its quotes.
+    pub(super) fn plain(&self) -> Result<String, Invalid> {
+        match self.value {
+            DeValue::String(text) => Ok(text.to_string()),
+            DeValue::Integer(number) => Ok(number.as_str().to_owned()),
+            DeValue::Float(number) => Ok(number.as_str().to_owned()),
+            DeValue::Boolean(value) => Ok(value.to_string()),
+            DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
+                Err(self.is_not("a text or a number", "put it in quotes"))
+            }
+        }
+    }
+
+    /// The items of a list, or the one value that it is.
+    pub(super) fn each_or_one(&self) -> Vec<Self> {
+        match self.value {
+            DeValue::Array(list) => list.iter().map(|item| Self { value: item.get_ref() }).collect(),
+            DeValue::String(_)
+            | DeValue::Integer(_)
+            | DeValue::Float(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_)
+            | DeValue::Table(_) => vec![Self { value: self.value }],
+        }
+    }
+
+    /// The members of a table.
+    pub(super) fn members(&self, hint: &str) -> Result<Vec<(&'a str, Self)>, Invalid> {
+        let table = self.value.as_table().ok_or_else(|| self.is_not("a table", hint))?;
+        let members =
+            table.iter().map(|(name, value)| (name.get_ref().as_ref(), Self { value: value.get_ref() }));
+        Ok(members.collect())
+    }
+
     /// Named texts, each one or a list of them.
     pub(super) fn named_texts(&self) -> Result<Vec<(&'a str, &'a str)>, Invalid> {
         let hint = "write it as { \"name\" = \"value\" }, or \"name\" = [\"one\", \"two\"]";

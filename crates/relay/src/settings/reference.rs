@@ -6,6 +6,7 @@ use super::keys::{
 };
 use super::numbers::NUMBERS;
 use super::read::{Key, one_of};
+use super::rules::RULE;
 use relay_core::units::Invalid;
 
 /// One section of the reference page.
@@ -61,7 +62,7 @@ pub fn reference() -> Vec<SectionDoc> {
         section("[log]", "What is logged.", docs(LOG)),
         section(
             "[client.NAME]",
-            "One kind of client: `codex`, `claude_code`, `stainless` or `other`.",
+            "One kind of client: `codex`, `claude_code`, `stainless`, `gemini_cli`, `google_genai`, `ollama` or `other`.",
             docs(CLIENT),
         ),
         section("[client.codex]", "What Codex has besides.", docs(CODEX)),
@@ -84,13 +85,19 @@ pub fn reference() -> Vec<SectionDoc> {
              here too, in place of the profile's.",
             docs(ROUTE),
         ),
+        section(
+            "[[rule]]",
+            "What an answer means, in your own words; the first rule that fits an answer holds, before all that ship. \
+             All that a rule asks for must hold. `docs/rules.md` has examples.",
+            docs(RULE),
+        ),
     ]
 }
 
 /// The names of the sections at the top of the file.
-pub(super) const SECTIONS: [&str; 11] = [
+pub(super) const SECTIONS: [&str; 12] = [
     "relay", "timeouts", "waiting", "hold", "bodies", "limits", "log", "client", "upstream", "profile",
-    "route",
+    "route", "rule",
 ];
 
 /// Where a key that stands in the wrong section belongs.

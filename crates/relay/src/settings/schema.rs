@@ -93,6 +93,13 @@ fn shape(key: &KeyDoc) -> Option<Value> {
             {"type": "integer", "minimum": 0},
             {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(B|KB|kB|KiB|MB|MiB|GB|GiB)?\s*$"},
         ]}),
+        "number, class or list" => {
+            let one = json!({"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^[1-9]xx$"}]});
+            json!({"anyOf": [one, {"type": "array", "items": one}]})
+        }
+        "test" => {
+            json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
+        }
         "whole number" => json!({"type": "integer", "minimum": 0}),
         "whole number or \"unlimited\"" => {
             json!({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "enum": ["unlimited"]}]})

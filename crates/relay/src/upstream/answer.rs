@@ -188,7 +188,8 @@ fn how_it_broke(error: &hyper::Error, wire: &Wire) -> AnswerBreak {
     }
 }
 
-fn io_kind(cause: Option<&(dyn Error + 'static)>) -> Option<io::ErrorKind> {
+/// The kind of the I/O error among the causes of an error, if there is one.
+pub(crate) fn io_kind(cause: Option<&(dyn Error + 'static)>) -> Option<io::ErrorKind> {
     let cause = cause?;
     match cause.downcast_ref::<io::Error>() {
         Some(error) => Some(error.kind()),

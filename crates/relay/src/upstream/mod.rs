@@ -43,6 +43,7 @@ mod pool;
 mod proxied;
 mod wire;
 
+pub(crate) use answer::io_kind;
 pub use answer::{AnswerBody, AnswerBreak, AnswerError};
 
 /// An error of any kind, as hyper takes it from a body.

@@ -131,7 +131,13 @@ async fn until_dead(pings: Option<PingPong>, wire: &Wire, load: &Mutex<Load>) {
         if wire.read() != before || locked(load).streams == 0 {
             continue;
         }
-        let answered = tokio::time::timeout(SIGN_OF_LIFE, pings.ping(Ping::opaque())).await;
+        let answering = async {
+            // An older question may still be open; any byte will do for an answer to it.
+            if pings.ping(Ping::opaque()).await.is_err() {
+                std::future::pending().await
+            }
+        };
+        let answered = tokio::time::timeout(SIGN_OF_LIFE, answering).await;
         if answered.is_err() && wire.read() == before {
             return;
         }
@@ -376,5 +382,66 @@ impl Stream {
 
     fn is_uploading(&self) -> bool {
         self.pump.is_some() && !self.upload.ended()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+    use crate::clock::TokioClock;
+    use http_body_util::Full;
+
+    /// A peer that takes everything and says nothing.
+    async fn mute() -> Arc<Multiplexed> {
+        let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+        tokio::spawn(async move { while theirs.read_u8().await.is_ok() {} });
+        let wire = Arc::new(Wire::default());
+        let clock = Arc::new(TokioClock::starting_at(std::time::SystemTime::UNIX_EPOCH));
+        let counted = Counted::new(Box::new(ours), Arc::clone(&wire));
+        Arc::new(Multiplexed::start(counted, wire, clock).await.unwrap())
+    }
+
+    fn request() -> Request<Upload<Full<Bytes>>> {
+        let request = Request::builder().method("POST").uri("/v1/x").header(HOST, "api.test");
+        request.body(Upload::new(Full::from("{}"), Arc::default())).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_gives_no_sign_of_life_is_given_up() {
+        let connection = mute().await;
+        let place = connection.occupy(Duration::MAX).unwrap();
+        let began = tokio::time::Instant::now();
+        let failed = send(place, request()).await.map(|_| ()).unwrap_err();
+        assert_eq!(began.elapsed().as_secs(), (SILENCE + SIGN_OF_LIFE).as_secs());
+        assert_eq!((failed.proof, failed.cause), (Proof::SomethingSent, Cause::Closed), "{}", failed.detail);
+        assert!(!connection.is_open() && failed.request.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_carries_nothing_is_left_in_peace_and_grows_old() {
+        let connection = mute().await;
+        tokio::time::sleep(Duration::from_secs(300)).await;
+        assert!(connection.is_open());
+        assert!(connection.occupy(Duration::from_secs(299)).is_none());
+        let place = connection.occupy(Duration::from_secs(301)).unwrap();
+        assert!(!place.reused && connection.idle_since().is_none());
+        assert!(connection.occupy(Duration::ZERO).is_some_and(|place| place.reused), "it is in use");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_never_left_did_not_run() {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let wire = Arc::new(Wire::default());
+        let clock = Arc::new(TokioClock::starting_at(std::time::SystemTime::UNIX_EPOCH));
+        let counted = Counted::new(Box::new(ours), Arc::clone(&wire));
+        let connection = Arc::new(Multiplexed::start(counted, wire, clock).await.unwrap());
+        // Its own greeting leaves first, whatever comes of it.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let place = connection.occupy(Duration::MAX).unwrap();
+        drop(theirs);
+        let failed = send(place, request()).await.map(|_| ()).unwrap_err();
+        assert_eq!(failed.proof, Proof::NothingSent, "{}", failed.detail);
     }
 }

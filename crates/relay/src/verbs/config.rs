@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use steady_relay::cli::{ConfigVerb, Flags};
+use steady_relay::clock::{Clock as _, SystemClock};
+use steady_relay::recorded::{self, TestRule};
 use steady_relay::settings::{self, Loaded, SettingsError, Shown};
 
 use super::{Failure, env, load, places, print, read, say, tls_config};
@@ -15,6 +17,7 @@ pub(crate) fn config(flags: &Flags, verb: &ConfigVerb) -> Result<u8, Failure> {
         ConfigVerb::Check { file, json } => check(flags, file.as_ref(), *json),
         ConfigVerb::Schema => print(&format!("{:#}", settings::schema())),
         ConfigVerb::Path { json } => path(flags, *json),
+        ConfigVerb::TestRule(asked) => test_rule(flags, asked),
     }
 }
 
@@ -99,4 +102,15 @@ fn path(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
         say("note: there is no such file yet, so the defaults hold");
     }
     print(&config.display().to_string())
+}
+
+/// Says what a recorded answer would be taken for.
+fn test_rule(flags: &Flags, asked: &TestRule) -> Result<u8, Failure> {
+    let Loaded { config, .. } = load(flags)?;
+    let failed =
+        |error: &dyn std::fmt::Display| Failure(2, format!("error: {}: {error}", asked.file.display()));
+    let file = read(&asked.file).map_err(|error| failed(&error))?;
+    let report =
+        recorded::test_rule(&file, asked, &config, SystemClock.wall()).map_err(|error| failed(&error))?;
+    print(&if asked.json { report.to_json().to_string() } else { report.to_string() })
 }

@@ -15,6 +15,8 @@ mod codex;
 #[cfg(test)]
 mod crowds;
 #[cfg(test)]
+mod dialects;
+#[cfg(test)]
 mod door;
 #[cfg(test)]
 mod encoded;

@@ -129,3 +129,60 @@ fn events_of_what_is_not_known() {
     }
     assert_eq!(heard(OTHER, "event: error\ndata: x\n\n"), [Failed]);
 }
+
+#[test]
+fn events_of_gemini() {
+    for (data, is) in [
+        (r#"{"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"index":0}],"usageMetadata":{},"modelVersion":"m","responseId":"r"}"#, Lifecycle),
+        (r#"{"candidates":[{"content":{"role":"model"},"safetyRatings":[],"index":0}]}"#, Lifecycle),
+        (r#"{"usageMetadata":{"promptTokenCount":1},"modelVersion":"m"}"#, Lifecycle),
+        (r#"{"candidates":[{"content":{"parts":[{"text":"hi"}],"role":"model"},"index":0}]}"#, Output),
+        (r#"{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"x"}]}}]}"#, Output),
+        (r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}}]}}]}"#, Output),
+        (r#"{"candidates":[{"content":{"parts":[]},"groundingMetadata":{}}]}"#, Output),
+        (r#"{"candidates":[{"content":{"parts":[{"text":"end"}]},"finishReason":"STOP"}]}"#, End),
+        (r#"{"candidates":[{"finishReason":"SAFETY"}]}"#, End),
+        (r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"FINISH_REASON_UNSPECIFIED"}]}"#, Output),
+        (r#"{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}"#, End),
+        (r#"{"promptFeedback":{"safetyRatings":[]}}"#, Lifecycle),
+        (r#"{"error":{"code":503,"status":"UNAVAILABLE"}}"#, Failed),
+        (r#"{"error":null,"candidates":[{"content":{"parts":[{"text":"x"}]}}]}"#, Output),
+        (r#"{"response":{"candidates":[{"content":{"parts":[{"text":""}]}}]},"traceId":"t"}"#, Lifecycle),
+        (r#"{"response":{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}]}}"#, End),
+        (r#"{"something":"new"}"#, Output),
+        ("words", Output),
+        ("", Lifecycle),
+    ] {
+        assert_eq!(heard(GEMINI, &format!("data: {data}\n\n")), [is], "{data}");
+    }
+    let image = "x".repeat(100_000);
+    let event = format!(r#"{{"candidates":[{{"content":{{"parts":[{{"inlineData":"{image}"}}]}},"finishReason":"STOP"}}]}}"#);
+    assert_eq!(heard(GEMINI, &format!("data: {event}\n\n")), [Heard::Unread], "it may have been the last");
+}
+
+#[test]
+fn lines_of_ollama() {
+    let long = "1,".repeat(60_000);
+    let last = format!(r#"{{"model":"m","response":"","done":true,"done_reason":"stop","context":[{long}1]}}"#);
+    for (line, is) in [
+        (r#"{"model":"m","created_at":"t","message":{"role":"assistant","content":""},"done":false}"#, Lifecycle),
+        (r#"{"model":"m","response":"","done":false}"#, Lifecycle),
+        (r#"{"model":"m","message":{"role":"assistant","content":"hi"},"done":false}"#, Output),
+        (r#"{"model":"m","message":{"role":"assistant","content":"","thinking":"hm"},"done":false}"#, Output),
+        (r#"{"model":"m","message":{"role":"assistant","content":"","tool_calls":[{}]},"done":false}"#, Output),
+        (r#"{"model":"m","response":"hi","done":false}"#, Output),
+        (r#"{"model":"m","response":"","thinking":"hm","done":false}"#, Output),
+        (r#"{"model":"m","message":{"role":"assistant","content":""},"done_reason":"stop","done":true}"#, End),
+        (r#"{"model":"m","response":"","done":true,"done_reason":"load"}"#, End),
+        (last.as_str(), End),
+        (r#"{"error":"an error was encountered while running the model"}"#, Failed),
+        (r#"{"status":"pulling manifest"}"#, Output),
+        (r#"{"status":"success"}"#, End),
+        (r#"{"message":{"content":"{\"error\":\"x\"}"},"done":false}"#, Output),
+    ] {
+        let mut splitter = crate::ndjson::Splitter::new(64 * 1024);
+        let mut heard = Vec::new();
+        splitter.push(format!("{line}\n").as_bytes(), |event| heard.push(dialect(OLLAMA).hear(&event)));
+        assert_eq!(heard, [is], "{}", &line[..line.len().min(200)]);
+    }
+}

@@ -18,10 +18,14 @@ fn the_documented_defaults_are_the_defaults() {
                 text += &format!("{name} = {default}\n");
             }
         }
+        if section.head == "[[rule]]" {
+            text += "phrase = \"x\"\nfault = \"overloaded\"\n";
+        }
     }
     let mut config = good(&text);
     assert_eq!(config.profiles.remove("NAME"), Some(Profile::interactive()));
     config.routes.clear();
+    config.rules.clear();
     assert_eq!(config, Config::default());
 }
 
@@ -353,7 +357,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("profile.x", "overloaded_cap = \"1s\"", "overloaded_cap 1s is below overloaded_base 4s", "set"),
     ("profile.x", "useless_floor = 1", "has no unit", "\"1s\" is seconds"),
     ("[route]", "path = \"v1\"", "is no path", "begins with /"),
-    ("[route]", "client = \"curl\"", "is none of the choices", "codex, claude_code, stainless, other"),
+    ("[route]", "client = \"curl\"", "is none of the choices", "codex, claude_code, stainless, gemini_cli"),
     ("[route]", "model = \"a*b\"", "is no model", "at its end"),
     (
         "[route]",
@@ -369,7 +373,107 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "name one",
     ),
     ("route", "path = \"/v1\"", "`route` is no list of tables", "[[route]]"),
+    ("rule", "fault = \"overloaded\"", "`rule` is no list of tables", "[[rule]]"),
+    ("[rule]", "status = 503", "the rule has no `fault`", "overloaded"),
+    ("[rule]", "fault = \"overloaded\"", "the rule fits every answer", "`phrase`"),
+    ("[rule]", "status = 503\nfault = \"no_answer\"", "is none of the choices", "at_capacity, overloaded"),
+    ("[rule]", "fault = \"overloaded\"\nstatus = 200", "holds what is no status", "5xx"),
+    ("[rule]", "fault = \"overloaded\"\nstatus = [429, \"6xx\"]", "holds what is no status", "5xx"),
+    ("[rule]", "fault = \"overloaded\"\nstatus = []", "is empty", "5xx"),
+    ("[rule]", "fault = \"overloaded\"\nheader = \"x\"", "is text, not a table", "equals = "),
+    ("[rule]", "fault = \"overloaded\"\nheader = { equals = \"x\" }", "has no `name`", "at_least"),
+    ("[rule]", "fault = \"overloaded\"\nheader = { name = \"x\" }", "has no test", "at_least"),
+    ("[rule]", "fault = \"overloaded\"\nheader = { name = \"a b\", equals = 1 }", "no header's", "hyphens"),
+    (
+        "[rule]",
+        "fault = \"overloaded\"\nheader = { name = \"x\", at_least = \"full\" }",
+        "is no number",
+        "at_least",
+    ),
+    (
+        "[rule]",
+        "fault = \"overloaded\"\npath = { at = \"a\", equals = 1, contains = \"b\" }",
+        "more than one test",
+        "at",
+    ),
+    ("[rule]", "fault = \"overloaded\"\npath = { at = \"a..b\", equals = 1 }", "is no path", "dots"),
+    ("[rule]", "fault = \"overloaded\"\npath = { at = \"a\", matches = 1 }", "unknown `matches`", "equals"),
+    ("[rule]", "fault = \"overloaded\"\nphrase = \" \"", "is empty", "words"),
+    (
+        "[rule]",
+        "status = 503\nfault = \"overloaded\"\ndialect = \"grpc\"",
+        "is none of the choices",
+        "gemini, ollama",
+    ),
+    ("[rule]", "status = 503\nfault = \"overloaded\"\nupstream = \"x\"", "names no upstream", "upstreams: "),
+    (
+        "[rule]",
+        "status = 503\nfault = \"overloaded\"\nresend = \"always\"",
+        "is none of the choices",
+        "refused, failed",
+    ),
+    ("[rule]", "status = 503\nfault = \"overloaded\"\nfloor = 5", "has no unit", "\"5s\""),
+    (
+        "[rule]",
+        "status = 503\nfault = \"overloaded\"\nfault_ = 1",
+        "unknown key `fault_`",
+        "did you mean `fault`?",
+    ),
 ];
+
+#[test]
+fn every_key_of_a_rule_is_read() {
+    use relay_core::Fault;
+    use relay_core::dialect::{Rule, Sign, Statuses, Test};
+    use relay_core::evidence::Says;
+    let config = good(
+        r#"
+        [[rule]]
+        status = [429, "5xx"]
+        header = { name = "X-Load", at_least = "95%" }
+        path = { at = "error.details.*.reason", equals = "BUSY*" }
+        phrase = "Come Back"
+        inside = true
+        dialect = "gemini"
+        upstream = "openai"
+        fault = "model_loading"
+        floor = "5s"
+        [[rule]]
+        status = 500
+        fault = "server_failed"
+        [[rule]]
+        header = { name = "x", contains = "No" }
+        fault = "quota_spent"
+        [[rule]]
+        path = { at = "code", equals = 7 }
+        fault = "throttled"
+        resend = "maybe_ran"
+        "#,
+    );
+    let [first, second, third, fourth] = config.rules.as_slice() else { panic!("{:?}", config.rules) };
+    assert_eq!((first.dialect, first.upstream.as_deref()), (Some("gemini"), Some("openai")));
+    let whole = Rule {
+        sign: Sign::All(vec![
+            Sign::Header("x-load".into(), Test::AtLeast(0.95)),
+            Sign::Path("error.details.*.reason".into(), Test::Is("BUSY*".into())),
+            Sign::Sentence("come back".into()),
+        ]),
+        on: Statuses::Chosen { among: vec![429..=429, 500..=599], inside: true },
+        fault: Fault::ModelLoading,
+        says: Says::Refused,
+        floor: ms(5000),
+        source: "[[rule]] number 1".into(),
+    };
+    assert_eq!(first.rule, whole);
+    assert_eq!((second.rule.says, second.rule.sign.is_code()), (Says::Failed, false));
+    assert_eq!(third.rule.sign, Sign::All(vec![Sign::Header("x".into(), Test::Has("no".into()))]));
+    assert_eq!(third.rule.says, Says::Final);
+    assert_eq!(fourth.rule.sign, Sign::All(vec![Sign::Path("code".into(), Test::Is("7".into()))]));
+    assert_eq!(fourth.rule.says, Says::MaybeRan);
+    assert_eq!(config.rules_for("gemini", "openai").len(), 4);
+    assert_eq!(config.rules_for("gemini", "chatgpt").len(), 3);
+    assert_eq!(config.rules_for("ollama", "openai").len(), 3);
+}
 
 #[test]
 fn each_key_refuses_what_it_cannot_be() {

@@ -1,0 +1,104 @@
+//! What a client may ask of the relay itself: connections, and time.
+
+use relay_sim::{Client, Reply, Request, Script, Upstream};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::support::{A_WHILE, SOON, dial, exchange, ms, read_until, relay, soon, towards, turn};
+
+const OK: &str = r#"{"id":"x","choices":[]}"#;
+
+async fn upstream(reply: Reply) -> Upstream {
+    Upstream::start(Script::of([reply])).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_connection_too_many_is_told_so_and_room_that_comes_free_is_used() {
+    let up = upstream(Reply::status(200).json(OK)).await;
+    let mut config = towards(&up.url());
+    config.limits.connections = 2;
+    let at = relay(config).await;
+    let request = Request::post("/v1/chat/completions").json(r#"{"model":"m"}"#);
+    let (mut one, mut two) = (Client::connect(at).await.unwrap(), Client::connect(at).await.unwrap());
+    assert_eq!(one.ask(&request).await.unwrap().status, 200);
+    assert_eq!(two.ask(&request).await.unwrap().status, 200);
+    let refused = exchange(at, &turn(""), "").await;
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    assert!(refused.contains("connection: close") && refused.contains("limits.connections"), "{refused}");
+    drop(one);
+    let served = async {
+        while !exchange(at, &turn(""), "").await.starts_with("HTTP/1.1 200 ") {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(served).await;
+    assert_eq!(two.ask(&request).await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn a_client_that_says_nothing_or_half_a_head_is_hung_up_on() {
+    let up = upstream(Reply::status(200).json(OK)).await;
+    let mut config = towards(&up.url());
+    config.limits.head_time = ms(150);
+    let at = relay(config).await;
+    for begun in ["", "PRI * HTTP/2", "P", "POST /v1/x HTTP/1.1\r\nHost: rel"] {
+        let mut socket = dial(at).await;
+        socket.write_all(begun.as_bytes()).await.unwrap();
+        let mut rest = Vec::new();
+        soon(async { drop(socket.read_to_end(&mut rest).await) }).await;
+        let said = String::from_utf8_lossy(&rest).into_owned();
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 408 "), "{begun:?}: {said}");
+    }
+    // A request that takes longer than its head may is none of that.
+    let mut socket = dial(at).await;
+    socket.write_all(b"POST /v1/x HTTP/1.0\r\nContent-Length: 2\r\n\r\n").await.unwrap();
+    tokio::time::sleep(ms(300)).await;
+    socket.write_all(b"{}").await.unwrap();
+    let mut seen = String::new();
+    soon(read_until(&mut socket, &mut seen, "")).await;
+    assert!(seen.contains(" 200 "), "{seen}");
+}
+
+#[tokio::test]
+async fn an_upload_that_stops_is_answered_408_and_one_that_is_slow_is_not() {
+    let up = upstream(Reply::status(200).json(OK)).await;
+    let mut config = towards(&up.url());
+    config.limits.stall = ms(250);
+    let at = relay(config).await;
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: relay\r\nContent-Length: 20\r\n\r\n{\"model\":";
+    let seen = exchange(at, head.as_bytes(), "").await;
+    assert!(seen.starts_with("HTTP/1.1 408 ") && seen.to_lowercase().contains("connection: close"), "{seen}");
+    assert!(seen.contains("nothing came for 0.25 s") && seen.contains("upload_stalled"), "{seen}");
+    assert_eq!(up.requests().len(), 0);
+    let mut slow = dial(at).await;
+    slow.write_all(&head.as_bytes()[..head.len() - 9]).await.unwrap();
+    for piece in ["{\"mode", "l\":\"m\"", "       }"] {
+        tokio::time::sleep(ms(120)).await;
+        slow.write_all(piece.as_bytes()).await.unwrap();
+    }
+    let mut seen = String::new();
+    soon(read_until(&mut slow, &mut seen, "\r\n\r\n")).await;
+    assert!(seen.starts_with("HTTP/1.1 200 "), "{seen}");
+    assert_eq!(up.requests()[0].body.len(), 20);
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_cut_and_its_upstream_let_go() {
+    let up =
+        upstream(Reply::status(200).header("content-type", "text/plain").bytes(vec![b'x'; 64 << 20])).await;
+    let mut config = towards(&up.url());
+    config.limits.stall = ms(300);
+    let at = relay(config).await;
+    let mut stuck = dial(at).await;
+    stuck.write_all(b"GET /v1/files/x HTTP/1.1\r\nHost: relay\r\n\r\n").await.unwrap();
+    assert!(up.wait_for(SOON, |seen| seen.first().is_some_and(|seen| seen.client_gone_at.is_some())).await);
+    let mut rest = Vec::new();
+    soon(async { drop(stuck.read_to_end(&mut rest).await) }).await;
+    assert!(rest.len() < 64 << 20);
+    // One that reads again in time goes on.
+    let mut slow = dial(at).await;
+    slow.write_all(b"GET /v1/files/x HTTP/1.1\r\nHost: relay\r\nConnection: close\r\n\r\n").await.unwrap();
+    tokio::time::sleep(A_WHILE).await;
+    let mut rest = Vec::new();
+    soon(async { slow.read_to_end(&mut rest).await.unwrap() }).await;
+    assert!(rest.len() > 64 << 20);
+}
