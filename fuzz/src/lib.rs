@@ -9,6 +9,7 @@ mod cuts;
 mod decode;
 mod env_file;
 mod json;
+mod ndjson;
 mod preamble;
 mod redact;
 mod retry_after;
@@ -18,6 +19,7 @@ pub use config::config;
 pub use decode::decode;
 pub use env_file::env_file;
 pub use json::json;
+pub use ndjson::ndjson;
 pub use preamble::preamble;
 pub use redact::redact;
 pub use retry_after::retry_after;
@@ -27,11 +29,12 @@ pub use sse::sse;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     ("config", config),
     ("decode", decode),
     ("env_file", env_file),
     ("json", json),
+    ("ndjson", ndjson),
     ("preamble", preamble),
     ("redact", redact),
     ("retry_after", retry_after),

@@ -311,18 +311,15 @@ impl Preamble {
         match decoded.iter().position(|byte| !is_blank(byte)) {
             // The splitter counts the bytes, and blank ones are no event.
             None => splitter.push(decoded, |_| {}),
-            Some(at)
-                if b"{[".contains(&decoded[at])
-                    && self.asked.streams
-                    && self.asked.dialect.streams_values() =>
-            {
-                // The splitter of values counts from the start as well.
-                let mut values = ndjson::Splitter::new(EVENT);
-                values.skip(splitter.offset());
-                self.shape = Shape::Events(Splitter::Values(values));
-            }
             Some(at) if b"{[".contains(&decoded[at]) => {
-                self.shape = Shape::Whole(Vec::new());
+                self.shape = if self.asked.streams && self.asked.dialect.streams_values() {
+                    // The splitter of values counts from the start as well.
+                    let mut values = ndjson::Splitter::new(EVENT);
+                    values.skip(splitter.offset() + at as u64);
+                    Shape::Events(Splitter::Values(values))
+                } else {
+                    Shape::Whole(Vec::new())
+                };
                 return &decoded[at..];
             }
             Some(_) => self.shape = Shape::Events(Splitter::Events(splitter.clone())),

@@ -5,14 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The parts of the work that a row may wait for.
-const LATER: [&str; 8] = [
+const LATER: [&str; 6] = [
     "WebSocket",
-    "dialects and rules",
     "failover, credentials",
     "gate",
     "history, metrics, dashboard",
     "packages",
-    "settings and logs",
     "setup, doctor, service",
 ];
 
