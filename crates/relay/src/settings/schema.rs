@@ -97,7 +97,9 @@ fn shape(key: &KeyDoc) -> Option<Value> {
             let one = json!({"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^[1-9]xx$"}]});
             json!({"anyOf": [one, {"type": "array", "items": one}]})
         }
-        "test" => json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
+        "test" => {
+            json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
+        }
         "whole number" => json!({"type": "integer", "minimum": 0}),
         "whole number or \"unlimited\"" => {
             json!({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "enum": ["unlimited"]}]})
