@@ -70,9 +70,13 @@ pub struct Client {
     pub kind: Kind,
     /// Nobody sits in front of it: `codex exec`.
     pub unattended: bool,
-    /// The longest it waits for an answer's head, where known: the smaller of what it states and what its kind
-    /// was measured to bear.
+    /// The longest silence it bears before an answer's head, where known: the smaller of what it states and what its
+    /// kind was measured to bear.
     pub limit: Option<Duration>,
+    /// The part of that which runs on whatever comes: the longest it waits for a head while interim answers come.
+    pub limit_in_company: Option<Duration>,
+    /// How often an interim answer comes while it waits; `None`: it waits in silence.
+    pub company: Option<Duration>,
     /// It says itself that this is a re-send (`x-stainless-retry-count` above zero).
     pub says_resend: bool,
     /// The turn, for Codex.
@@ -111,11 +115,14 @@ impl Client {
         } else {
             Kind::Other
         };
+        let (limit, limit_in_company) = limits(kind, headers);
         Self {
             kind,
             unattended: kind == Kind::Codex
                 && (originator == "codex_exec" || starts_with(agent, "codex_exec/")),
-            limit: limit(kind, headers),
+            limit,
+            limit_in_company,
+            company: None,
             says_resend: text("x-stainless-retry-count").trim().parse::<u32>().is_ok_and(|count| count > 0),
             turn: turn(headers),
             slow_down_is_fatal: kind == Kind::Codex && minor_version(agent).is_none_or(|minor| minor < 171),
@@ -129,6 +136,8 @@ impl Client {
             kind,
             unattended: false,
             limit: None,
+            limit_in_company: None,
+            company: None,
             says_resend: false,
             turn: None,
             slow_down_is_fatal: false,
@@ -152,6 +161,19 @@ impl Client {
         }
     }
 
+    /// Whether interim answers keep it waiting: they come often enough for its limit.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        let borne = self.limit.map(Self::less_margin);
+        self.company.is_some_and(|every| borne.is_none_or(|limit| every < limit))
+    }
+
+    /// The longest that it waits for an answer's head, in silence or in company.
+    #[must_use]
+    pub fn head_limit(&self) -> Option<Duration> {
+        if self.is_kept() { self.limit_in_company } else { self.limit }
+    }
+
     /// The time for a client that hangs up after `limit`: enough before it that our answer still arrives.
     #[must_use]
     pub fn less_margin(limit: Duration) -> Duration {
@@ -172,32 +194,56 @@ fn minor_version(agent: &str) -> Option<u32> {
     if major.parse::<u32>().ok()? > 0 { Some(u32::MAX) } else { minor.parse().ok() }
 }
 
-fn limit(kind: Kind, headers: &HeaderMap) -> Option<Duration> {
-    // The last one is google-genai's: the timeout its program has set.
-    let stated = ["x-stainless-read-timeout", "x-stainless-timeout", "x-server-timeout"]
-        .iter()
-        .filter_map(|name| headers.get(*name)?.to_str().ok()?.trim().parse::<f64>().ok())
-        .filter(|seconds| seconds.is_finite() && *seconds > 0.0 && *seconds < 1e7)
-        .map(Duration::from_secs_f64)
-        .min();
-    let borne = match kind {
+/// A time after which a client hangs up.
+struct Limit {
+    after: Duration,
+    /// Every interim answer starts it again. A bare connection, read with a time limit for each gap, has such; a
+    /// timer around the whole request has not.
+    restarts: bool,
+}
+
+/// The longest silence a client bears, and the longest wait with interim answers in it.
+fn limits(kind: Kind, headers: &HeaderMap) -> (Option<Duration>, Option<Duration>) {
+    let all = || stated(kind, headers).into_iter().chain(borne(kind, headers));
+    let least = |limits: &mut dyn Iterator<Item = Limit>| limits.map(|limit| limit.after).min();
+    (least(&mut all()), least(&mut all().filter(|limit| !limit.restarts)))
+}
+
+/// What its program has set.
+fn stated(kind: Kind, headers: &HeaderMap) -> Option<Limit> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let restarts = match kind {
         // It was held for an hour and took the answer.
         Kind::Codex => return None,
-        Kind::ClaudeCode => Some(CLAUDE_CODE_LIMIT),
-        Kind::Stainless => match headers.get("x-stainless-lang").and_then(|value| value.to_str().ok()) {
-            Some("python") => Some(PYTHON_LIMIT),
-            Some(_) | None => Some(NODE_LIMIT),
-        },
-        Kind::GeminiCli => Some(GEMINI_CLI_LIMIT),
-        // Whatever Node's fetch carries; in Python neither has a limit.
-        Kind::Ollama | Kind::Other if is_fetch(headers) => Some(NODE_LIMIT),
-        // In Node google-genai lifts the limit of fetch.
-        Kind::GoogleGenai | Kind::Ollama | Kind::Other => None,
+        // In Python a timeout is a limit for each gap between bytes, in Node one for all.
+        Kind::Stainless => text("x-stainless-lang") == "python",
+        Kind::GoogleGenai => text("user-agent").contains("gl-python"),
+        Kind::ClaudeCode | Kind::GeminiCli | Kind::Ollama | Kind::Other => false,
     };
-    match (stated, borne) {
-        (Some(stated), Some(borne)) => Some(stated.min(borne)),
-        (stated, borne) => stated.or(borne),
-    }
+    // The last one is google-genai's.
+    let seconds = ["x-stainless-read-timeout", "x-stainless-timeout", "x-server-timeout"]
+        .iter()
+        .filter_map(|name| text(name).trim().parse::<f64>().ok())
+        .filter(|seconds| seconds.is_finite() && *seconds > 0.0 && *seconds < 1e7);
+    let after = seconds.map(Duration::from_secs_f64).min()?;
+    Some(Limit { after, restarts })
+}
+
+/// What it was measured to bear with default settings.
+fn borne(kind: Kind, headers: &HeaderMap) -> Option<Limit> {
+    let is = |name: &str, word: &str| headers.get(name).is_some_and(|value| value == word);
+    let (after, restarts) = match kind {
+        Kind::ClaudeCode => (CLAUDE_CODE_LIMIT, false),
+        Kind::Stainless if is("x-stainless-lang", "python") => (PYTHON_LIMIT, true),
+        // Fetch is another one outside Node.
+        Kind::Stainless => (NODE_LIMIT, is("x-stainless-runtime", "node")),
+        Kind::GeminiCli => (GEMINI_CLI_LIMIT, true),
+        // Whatever Node's fetch carries; in Python neither has a limit.
+        Kind::Ollama | Kind::Other if is_fetch(headers) => (NODE_LIMIT, true),
+        // In Node google-genai lifts the limit of fetch.
+        Kind::Codex | Kind::GoogleGenai | Kind::Ollama | Kind::Other => return None,
+    };
+    Some(Limit { after, restarts })
 }
 
 /// A program on Node that sends with `fetch`.
@@ -282,6 +328,55 @@ mod tests {
         ] {
             let client = client(&[("user-agent", agent)]);
             assert_eq!((client.kind, client.limit), (kind, limit.map(Duration::from_secs)), "{agent}");
+        }
+    }
+
+    #[test]
+    fn interim_answers_lengthen_the_wait_of_whoever_restarts_its_limit() {
+        const CLAUDE: (&str, &str) = ("user-agent", "claude-cli/2.1.332 (external, cli)");
+        const NODE: [(&str, &str); 2] = [("x-stainless-lang", "js"), ("x-stainless-runtime", "node")];
+        const PYTHON: (&str, &str) = ("x-stainless-lang", "python");
+        let agent = |name| vec![("user-agent", name)];
+        let with = |headers: &[(&'static str, &'static str)], more| [headers, &[more]].concat();
+        let rows = [
+            // (who asks, how long in silence, how long with an interim answer every 15 s)
+            (agent("codex_exec/0.171.0 (Debian)"), None, None),
+            (vec![CLAUDE], Some(357), Some(357)),
+            (with(&[CLAUDE], ("x-stainless-timeout", "600")), Some(357), Some(357)),
+            (vec![PYTHON], Some(600), None),
+            (with(&[PYTHON], ("x-stainless-read-timeout", "600")), Some(600), None),
+            (with(&[PYTHON], ("x-stainless-timeout", "20")), Some(20), None),
+            (with(&[PYTHON], ("x-stainless-timeout", "15")), Some(15), Some(15)),
+            (NODE.to_vec(), Some(300), None),
+            (with(&NODE, ("x-stainless-timeout", "600")), Some(300), Some(600)),
+            (with(&NODE, ("x-stainless-timeout", "60")), Some(60), Some(60)),
+            (vec![("x-stainless-lang", "js"), ("x-stainless-runtime", "bun")], Some(300), Some(300)),
+            (vec![("x-stainless-lang", "go")], Some(300), Some(300)),
+            (agent("GeminiCLI-tui/0.61.0/gemini-3-pro (linux; x64)"), Some(60), None),
+            (agent("google-genai-sdk/3.6.1 gl-python/3.13.1"), None, None),
+            (
+                with(&agent("google-genai-sdk/3.6.1 gl-python/3.13.1"), ("x-server-timeout", "25")),
+                Some(25),
+                None,
+            ),
+            (
+                with(&agent("google-genai-sdk/3.3.0 gl-node/v24.22.3"), ("x-server-timeout", "25")),
+                Some(25),
+                Some(25),
+            ),
+            (agent("ollama-python/0.6.3 (x86_64 linux) Python/3.13.1"), None, None),
+            (agent("ollama-js/0.6.4 (x64 linux Node.js/v24.22.3)"), Some(300), None),
+            (agent("node"), Some(300), None),
+            (agent("curl/8.14.1"), None, None),
+        ];
+        for (headers, silent, kept) in rows {
+            let mut client = client(&headers);
+            let limits = |client: &Client| client.head_limit().map(|limit| limit.as_secs());
+            assert_eq!(limits(&client), silent, "{headers:?}");
+            client.company = Some(Duration::from_secs(15));
+            assert_eq!(limits(&client), kept, "{headers:?}");
+            client.company = Some(Duration::from_secs(600));
+            assert_eq!(limits(&client), silent, "too seldom for any: {headers:?}");
         }
     }
 

@@ -157,7 +157,7 @@ impl Drive {
         match (timeouts.first_byte, self.open.client()) {
             (Some(span), _) => Some(sent + span),
             (None, client) if client.kind == Kind::Codex => None,
-            (None, client) => Some(match client.limit {
+            (None, client) => Some(match client.head_limit() {
                 // Before it hangs up: a client that is told does not send again what probably still runs.
                 Some(limit) => self.opened + Client::less_margin(limit),
                 None => sent + timeouts.first_byte_unknown,
@@ -256,7 +256,7 @@ impl Drive {
     /// What the listener has to know: nothing is held for longer than the client waits for a head.
     fn asked_before(&self, arrived: Moment) -> Asked {
         let mut asked = self.asked;
-        if let (Some(hold), Some(limit)) = (asked.hold.time, self.open.client().limit) {
+        if let (Some(hold), Some(limit)) = (asked.hold.time, self.open.client().head_limit()) {
             let by = self.opened + Client::less_margin(limit);
             asked.hold.time = Some(hold.min(by.since(arrived)));
         }

@@ -35,6 +35,7 @@ pub(crate) fn of(
         // The wish holds even where the client would bear more.
         profile.client_limit = ClientLimit::Shortens;
     }
+    kept(client, &mut profile);
     (name, profile)
 }
 
@@ -75,12 +76,27 @@ fn automatic(config: &Config, client: &Client) -> (String, Profile) {
     ("interactive".to_owned(), profile)
 }
 
-/// The longest that this client waits for the head of an answer, less the margin that ours needs.
-pub(crate) fn client_limit(config: &Config, client: &mut Client) -> Option<Duration> {
+/// Takes the limit of the settings, where they name one for this client: it holds in silence and in company.
+pub(crate) fn limit(config: &Config, client: &mut Client) {
     if let Some(limit) = config.client(client.kind).limit {
         client.limit = Some(limit);
+        client.limit_in_company = Some(limit);
     }
-    client.limit.map(Client::less_margin)
+}
+
+/// The longest that this client waits for the head of an answer, less the margin that ours needs.
+pub(crate) fn client_limit(client: &Client) -> Option<Duration> {
+    client.head_limit().map(Client::less_margin)
+}
+
+/// A client that interim answers keep waiting has no limit that could take the place of the profile's patience. It
+/// is held no shorter for that than it would be without them.
+fn kept(client: &Client, profile: &mut Profile) {
+    if let (ClientLimit::Replaces, None, Some(limit)) =
+        (profile.client_limit, client.head_limit(), client.limit)
+    {
+        profile.patience = profile.patience.max(Client::less_margin(limit));
+    }
 }
 
 #[cfg(test)]
@@ -110,8 +126,58 @@ mod tests {
         let limit = Duration::from_secs(1800);
         config.clients.entry(Kind::ClaudeCode).or_default().limit = Some(limit);
         let mut claude = client(Kind::ClaudeCode, false);
-        assert_eq!(client_limit(&config, &mut claude), Some(Client::less_margin(limit)));
+        super::limit(&config, &mut claude);
+        assert_eq!(client_limit(&claude), Some(Client::less_margin(limit)));
         assert_eq!(claude.limit, Some(limit));
+    }
+
+    #[test]
+    fn interim_answers_lift_a_limit_and_leave_patience() {
+        let config = Config::default();
+        let seconds = Duration::from_secs;
+        let known = |kind, limit, limit_in_company| Client {
+            limit: Some(seconds(limit)),
+            limit_in_company,
+            ..Client::unknown(kind)
+        };
+        let (gemini, python) = (known(Kind::GeminiCli, 60, None), known(Kind::Stainless, 600, None));
+        let (node, claude) = (
+            known(Kind::Stainless, 300, Some(seconds(600))),
+            known(Kind::ClaudeCode, 357, Some(seconds(357))),
+        );
+        let named = |name: &str| Wishes { profile: Some(ProfileChoice::from_name(name)), ..NONE };
+        let short = Wishes { patience: Some(seconds(30)), ..NONE };
+        let rows = [
+            // (client, wish, patience and limit in silence, the same in company)
+            (&gemini, &NONE, (120, Some(57.6)), (120, None)),
+            (&python, &NONE, (120, Some(576.0)), (576, None)),
+            (&node, &NONE, (120, Some(288.0)), (120, Some(576.0))),
+            (&claude, &NONE, (120, Some(342.72)), (120, Some(342.72))),
+            (&gemini, &named("batch"), (480, Some(57.6)), (480, None)),
+            // Where the limit only shortens, or is ignored, patience stays as it is.
+            (&python, &named("strict"), (60, Some(576.0)), (60, None)),
+            (&gemini, &named("patient"), (21_600, Some(57.6)), (21_600, None)),
+            (&python, &short, (30, Some(576.0)), (30, None)),
+        ];
+        for (client, wishes, silent, kept) in rows {
+            let bounds = |company| {
+                let client = Client { company, ..client.clone() };
+                let (_, profile) = of(&config, None, &client, wishes);
+                (profile.patience.as_secs(), client_limit(&client).map(|limit| limit.as_secs_f64()))
+            };
+            assert_eq!(bounds(None), silent, "{client:?}");
+            assert_eq!(bounds(config.waiting.interim), kept, "{client:?}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_the_settings_holds_in_company_too() {
+        let mut config = Config::default();
+        let limit = Duration::from_secs(40);
+        config.clients.entry(Kind::GeminiCli).or_default().limit = Some(limit);
+        let mut gemini = Client { company: config.waiting.interim, ..client(Kind::GeminiCli, false) };
+        super::limit(&config, &mut gemini);
+        assert_eq!(client_limit(&gemini), Some(Client::less_margin(limit)));
     }
 
     #[test]
@@ -147,7 +213,8 @@ mod tests {
         use relay_core::call::{Call, Plan, Step};
         use relay_core::evidence::{Nature, Operation};
         let config = Config::default();
-        let client_limit = client_limit(&config, client);
+        limit(&config, client);
+        let client_limit = client_limit(client);
         let (_, profile) = of(&config, None, client, &NONE);
         let nature = Nature { operation: Operation::Generation, self_contained: true, kept: true };
         let mut now = relay_core::Moment::ZERO;

@@ -276,12 +276,7 @@ async fn forward(
         Ok(target) => {
             warn_of_plan(&shared, &parts.headers, &target);
             let company = Company {
-                interim: shared
-                    .config
-                    .waiting
-                    .interim
-                    .filter(|_| parts.version == Version::HTTP_11)
-                    .map(|every| (interim, every)),
+                interim: understood.interim().map(|every| (interim, every)),
                 early: understood.early(&shared),
             };
             company.keep(Box::pin(understood.into_call(&shared, parts, target, taken).run())).await

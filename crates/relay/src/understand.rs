@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
-use http::{HeaderValue, Method};
+use http::{HeaderValue, Method, Version};
 use relay_core::Moment;
 use relay_core::budget::Spent;
 use relay_core::call::{Call, Plan};
@@ -40,7 +40,6 @@ pub(crate) struct Understood {
     /// Where the dialect has streams of events and of values, the path asks for events.
     events: bool,
     client: Client,
-    client_limit: Option<Duration>,
     nature: Nature,
     peeked: Option<Peek>,
     /// The route of the settings that fits.
@@ -76,11 +75,17 @@ impl Understood {
         let streams = route.streams(peeked.as_ref().and_then(|body| body.stream));
         let events = parts.uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "alt=sse"));
         let mut client = Client::of(&parts.headers);
-        let client_limit = profile::client_limit(&shared.config, &mut client);
+        client.company = interim(shared, parts.version, &wishes);
+        profile::limit(&shared.config, &mut client);
         let model = peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let by = shared.config.route(path, client.kind, model).cloned();
         let nature = nature(route.operation, kept, peeked.as_ref());
-        Self { route, streams, events, client, client_limit, nature, peeked, by, wishes, opened, encoding }
+        Self { route, streams, events, client, nature, peeked, by, wishes, opened, encoding }
+    }
+
+    /// How often its client sees an interim answer while it waits.
+    pub(crate) const fn interim(&self) -> Option<Duration> {
+        self.client.company
     }
 
     /// The stream that begins before its answer, where the settings want one.
@@ -122,7 +127,8 @@ impl Understood {
             model: self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref()).map(label),
             profile: profile_name.into(),
         };
-        let plan = Plan { profile, nature: self.nature, client_limit: self.client_limit, before, not_before };
+        let client_limit = profile::client_limit(&self.client);
+        let plan = Plan { profile, nature: self.nature, client_limit, before, not_before };
         let turn = self.client.turn.clone().filter(|_| !asked.withhold.is_empty());
         let mut open =
             OpenCall::new(Arc::clone(shared), shared.next_call(), Call::new(plan, opened), self.client, body);
@@ -163,6 +169,11 @@ impl Understood {
             withhold: if resumable && cuts_left { client.fatal_in_stream() } else { &[] },
         }
     }
+}
+
+/// How often a client sees an interim answer while it waits: HTTP/1.0 has none, and HTTP/2 has other signs of life.
+fn interim(shared: &Shared, version: Version, wishes: &Wishes) -> Option<Duration> {
+    shared.config.waiting.interim.filter(|_| version == Version::HTTP_11 && !wishes.off)
 }
 
 /// The most plain text that is made of an encoded body to look at it.

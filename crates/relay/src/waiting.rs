@@ -160,11 +160,15 @@ fn sign(early: Early) -> Frame<Bytes> {
 
 /// What an answer is to a stream that has begun.
 fn told(answer: Response<ReplyBody>) -> State {
+    let word = |name| answer.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or("").trim();
     let streams = answer.status().is_success()
-        && answer.headers().get(header::CONTENT_TYPE).is_some_and(|kind| {
-            kind.to_str()
-                .is_ok_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
-        });
+        && word(header::CONTENT_TYPE).to_ascii_lowercase().starts_with("text/event-stream");
+    let encoding = word(header::CONTENT_ENCODING).to_ascii_lowercase();
+    if !matches!(encoding.as_str(), "" | "identity") {
+        // It was asked for none. The head that has gone names none, so the client could not read it.
+        let words = format!("the service answered {} in {encoding}, unasked", answer.status().as_u16());
+        return State::Failing(Box::pin(std::future::ready(Bytes::from(words))));
+    }
     if streams {
         return State::Passing(Box::new(answer.into_body()));
     }

@@ -43,3 +43,5 @@ mod routing;
 mod started;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod waiting;
