@@ -190,6 +190,11 @@ impl Answer {
         self.preamble.progress()
     }
 
+    /// Its announced length is reached: what it is if this was its end.
+    pub(crate) fn ends_here(&mut self) -> Verdict {
+        self.preamble.ended()
+    }
+
     /// Whether its last word was heard.
     pub(crate) const fn has_ended(&self) -> bool {
         self.preamble.has_ended()

@@ -273,7 +273,9 @@ impl Drive {
             }
             (Say::Cut, Some(answer)) => {
                 self.open.close(outcome);
-                let head = head(&answer, Touch::default());
+                let mut head = head(&answer, Touch::default());
+                // With all that it announced, it would look whole.
+                head.headers.remove(http::header::CONTENT_LENGTH);
                 Ok(Response::from_parts(head, ReplyBody::cutting(answer)))
             }
             (Say::Cut | Say::Upstream(_), None) => {
