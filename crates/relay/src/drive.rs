@@ -107,6 +107,10 @@ impl Drive {
             }
         };
         match answered {
+            // Nobody asked to change the protocol, and what follows is no HTTP.
+            Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                Sent::Failed(unasked(), None)
+            }
             Ok(response) => self.listen(response, sent).await,
             Err(failure) => self.unsent(*failure),
         }
@@ -288,6 +292,12 @@ impl Drive {
             }
         }
     }
+}
+
+/// An answer that is none: it changes the protocol unasked.
+fn unasked() -> Failure {
+    let failure = Failure::of_transport(Fault::BrokenStream, Evidence::MaybeRan);
+    Failure { code: Some("malformed".into()), ..failure.saying("it changed the protocol unasked") }
 }
 
 /// The head that a client gets of an upstream's answer.
