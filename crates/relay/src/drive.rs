@@ -258,6 +258,7 @@ impl Drive {
         let now = self.open.now();
         let tried = Tried {
             sends: self.open.call().sends(),
+            earlier: self.open.call().earlier_sends(),
             took: now.since(self.opened),
             patience: self.open.call().patience(),
         };

@@ -6,7 +6,7 @@ use crate::evidence::Evidence;
 use crate::retry_after::Advice;
 
 const TRIED: Tried =
-    Tried { sends: 3, took: Duration::from_millis(93_240), patience: Duration::from_secs(120) };
+    Tried { sends: 3, earlier: 0, took: Duration::from_millis(93_240), patience: Duration::from_secs(120) };
 
 fn listener(kind: Kind) -> Listener<'static> {
     let path = match kind {
@@ -276,6 +276,13 @@ fn the_words_say_who_what_and_what_to_do() {
         words(&Ending::GaveUp(SPENT, None)),
         "steady-relay: this call may not be sent: its profile allows no send.\n\
          hint: raise `sends` of the profile [sends_exhausted]"
+    );
+    let resent = Listener { tried: Tried { sends: 0, earlier: 3, ..TRIED }, ..listener(Kind::Codex) };
+    let Say::Own(own) = say(&resent, &Ending::GaveUp(SPENT, None)) else { panic!() };
+    assert_eq!(
+        own.body,
+        "steady-relay: this call was not sent: 3 sends of it went before, and its profile allows no more.\n\
+         hint: try again later, or raise `sends` of the profile [sends_exhausted]"
     );
 }
 
