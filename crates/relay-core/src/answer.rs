@@ -203,7 +203,8 @@ fn codex_capacity(failure: &Failure) -> Say {
         status: 200,
         content_type: "text/event-stream",
         body: failed_event("server_is_overloaded", &redact(words)),
-        refuse_retry: false,
+        // Codex does not read it; another relay in front of this one does.
+        refuse_retry: true,
     })
 }
 

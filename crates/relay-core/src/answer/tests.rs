@@ -156,7 +156,7 @@ fn what_goes_back_as_it_was() {
 #[rustfmt::skip]
 fn what_is_said_where_sends_or_patience_ran_out() {
     let final_ = "its own, no retry";
-    let capacity = "200 event-stream server_is_overloaded";
+    let capacity = "200 event-stream server_is_overloaded, no retry";
     let plain = "400 plain sends_exhausted, no retry";
     let patience = "400 plain patience_exhausted, no retry";
     let told = Advice::Wait(Duration::from_secs(3600));
