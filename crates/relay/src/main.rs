@@ -13,7 +13,7 @@ use relay_core::config::{Config, LogLevel};
 use steady_relay::app::{Parts, Relay};
 use steady_relay::cli::{Cli, Flags, Verb};
 use steady_relay::clock::SystemClock;
-use steady_relay::listen::{Bound, Place, bind};
+use steady_relay::listen::{Bound, Place, bind, leads_back};
 use steady_relay::observe::log::Log;
 use steady_relay::observe::{Notice, Observer};
 use steady_relay::proxy::SystemProxies;
@@ -72,19 +72,22 @@ fn listen(config: &Config) -> Result<Bound, Failure> {
 }
 
 /// Where requests go; an upstream that is the relay itself would send every request round for ever.
-fn targets(config: &Config, bound: &Bound) -> Result<Upstreams, Failure> {
+async fn targets(config: &Config, bound: &Bound) -> Result<Upstreams, Failure> {
     let targets = Upstreams::of(config);
     let listening = bound.addresses();
-    if let Some(itself) = targets.all().find(|upstream| upstream.is_at(&listening)) {
-        return Err(Failure(
-            2,
-            format!(
-                "error: upstream `{}` is {}, which is this relay itself\nhint: name the service that answers, \
-                 or give the relay another port",
-                itself.name,
-                itself.shown()
-            ),
-        ));
+    for upstream in targets.all() {
+        let url = &upstream.url;
+        if upstream.is_at(&listening) || leads_back(url.host(), url.port(), &listening).await {
+            return Err(Failure(
+                2,
+                format!(
+                    "error: upstream `{}` is {}, which is this relay itself\nhint: name the service that answers, \
+                     or give the relay another port",
+                    upstream.name,
+                    upstream.shown()
+                ),
+            ));
+        }
     }
     Ok(targets)
 }
@@ -121,7 +124,7 @@ async fn serve(flags: &Flags) -> Result<u8, Failure> {
     start_log(level(config.log.level));
     let (tls, tls_notices) = tls_config(&config)?;
     let bound = listen(&config)?;
-    let targets = targets(&config, &bound)?;
+    let targets = targets(&config, &bound).await?;
     let signals = Signals::new()?;
     let log = Log::default();
     for words in notices.into_iter().chain(tls_notices).chain(bound.notices.iter().cloned()) {
@@ -158,7 +161,7 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
     start_log(tracing::level_filters::LevelFilter::ERROR);
     let (tls, tls_notices) = tls_config(&config)?;
     let bound = listen(&config)?;
-    let mut targets = targets(&config, &bound)?;
+    let mut targets = targets(&config, &bound).await?;
     let Some((client, arguments)) = command.split_first() else {
         return Err(Failure(2, "error: no client named\nhint: steady-relay run -- codex".to_owned()));
     };
