@@ -278,3 +278,28 @@ async fn run_ends_with_its_client_though_a_call_is_open() {
     assert!(up.wait_for(SOON, |seen| seen[0].client_gone_at.is_some()).await);
     assert!(up.now() > ms(0));
 }
+
+#[tokio::test]
+async fn a_signal_that_no_terminal_sent_reaches_the_client() {
+    for (signal, code) in [(Signal::INT, 5), (Signal::QUIT, 6), (Signal::TERM, 7), (Signal::HUP, 8)] {
+        let home = Folder::new();
+        let script = "#!/bin/sh\ntrap 'exit 5' INT; trap 'exit 6' QUIT; trap 'exit 7' TERM; trap 'exit 8' HUP\n\
+                      echo > ready; while :; do sleep 0.05; done\n";
+        let file = home.write("codex", script);
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let mut command = program(&home);
+        // A group of its own is not in front of a terminal.
+        command.args(["run", "--"]).arg(&file).process_group(0);
+        let mut child = command.spawn().unwrap();
+        for _ in 0..200 {
+            if home.names().contains(&"ready".to_owned()) {
+                break;
+            }
+            tokio::time::sleep(ms(50)).await;
+        }
+        let pid = rustix::process::Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        let ended = tokio::time::timeout(SOON, child.wait()).await;
+        assert_eq!(ended.expect("it goes on").unwrap().code(), Some(code), "{signal:?}");
+    }
+}
