@@ -43,16 +43,18 @@ pub(crate) async fn connection(shared: Arc<Shared>, stream: TcpStream) {
     let _refused = stream.set_nodelay(true);
     keepalive::watch(&stream);
     let limits = &shared.config.limits;
-    let begun = Arc::new(AtomicBool::new(false));
+    let seen = Arc::new(Seen::default());
+    // Held by every request of this connection until its answer was handed out.
+    let busy = Arc::new(());
     let (flushed, interim) = (Arc::new(Notify::new()), Interim::default());
     let socket = ClientSocket::new(stream, Arc::clone(&flushed));
-    let socket = Inbound::new(socket, limits.stall, Arc::clone(&begun));
+    let socket = Inbound::new(socket, limits.stall, Arc::clone(&seen));
     let socket = WithInterim::new(socket, interim.clone());
-    let serving = Arc::clone(&shared);
+    let (serving, held) = (Arc::clone(&shared), Arc::clone(&busy));
     let service = hyper::service::service_fn(move |request| {
         let answer = serve(Arc::clone(&serving), request, interim.clone());
-        let flushed = Arc::clone(&flushed);
-        async move { Ok::<_, Abort>(answer.await?.map(|body| body.leaving_by(flushed))) }
+        let (flushed, held) = (Arc::clone(&flushed), Arc::clone(&held));
+        async move { Ok::<_, Abort>(answer.await?.map(|body| body.leaving_by(flushed).holding(held))) }
     });
     let server = server(limits);
     let connection = server.serve_connection_with_upgrades(TokioIo::new(socket), service);
@@ -60,7 +62,7 @@ pub(crate) async fn connection(shared: Arc<Shared>, stream: TcpStream) {
     // Until it is clear which protocol is spoken, no protocol's own time limit holds.
     let silent = async {
         tokio::time::sleep(limits.head_time).await;
-        if begun.load(Ordering::Relaxed) {
+        if seen.begun.load(Ordering::Relaxed) {
             std::future::pending().await
         }
     };
@@ -70,7 +72,31 @@ pub(crate) async fn connection(shared: Arc<Shared>, stream: TcpStream) {
         () = silent => return,
         () = shared.draining() => connection.as_mut().graceful_shutdown(),
     }
-    let _ended = connection.await;
+    // A head that is not whole is no call of anybody's yet. It is not waited for.
+    let idle = async {
+        loop {
+            tokio::time::sleep(PARTING).await;
+            if Arc::strong_count(&busy) == 2 && !seen.unread.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        _ended = connection => {}
+        () = idle => {}
+    }
+}
+
+/// How long a connection on which nothing is asked may stay when the relay stops.
+const PARTING: Duration = Duration::from_millis(500);
+
+/// What the lower layers have seen.
+#[derive(Debug, Default)]
+struct Seen {
+    /// It is clear which protocol is spoken.
+    begun: AtomicBool,
+    /// Something waits for the client to read.
+    unread: AtomicBool,
 }
 
 fn server(limits: &Limits) -> auto::Builder<TokioExecutor> {
@@ -131,13 +157,12 @@ struct Inbound {
     unread: Option<IdleLimit>,
     /// How many of the first bytes have come, as long as they could be those of HTTP/2.
     opening: usize,
-    /// Whether it is clear which protocol is spoken.
-    begun: Arc<AtomicBool>,
+    seen: Arc<Seen>,
 }
 
 impl Inbound {
-    const fn new(inner: ClientSocket, stall: Duration, begun: Arc<AtomicBool>) -> Self {
-        Self { inner, stall, unread: None, opening: 0, begun }
+    const fn new(inner: ClientSocket, stall: Duration, seen: Arc<Seen>) -> Self {
+        Self { inner, stall, unread: None, opening: 0, seen }
     }
 
     fn look_at_opening(&mut self, came: &[u8]) {
@@ -146,11 +171,12 @@ impl Inbound {
         self.opening += length;
         if self.opening == PREFACE.len() || came.get(..length) != expected.get(..length) {
             self.opening = PREFACE.len();
-            self.begun.store(true, Ordering::Relaxed);
+            self.seen.begun.store(true, Ordering::Relaxed);
         }
     }
 
     fn watch<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.seen.unread.store(written.is_pending(), Ordering::Relaxed);
         if written.is_ready() {
             self.unread = None;
             return written;

@@ -40,6 +40,8 @@ pub struct ReplyBody {
     /// Tells when what was handed out has left.
     flushed: Option<Arc<Notify>>,
     abort: Option<Parting>,
+    /// Tells its connection that it is not done.
+    _held: Option<Arc<()>>,
 }
 
 impl std::fmt::Debug for ReplyBody {
@@ -113,12 +115,18 @@ struct Passing {
 
 impl ReplyBody {
     const fn of(kind: Kind) -> Self {
-        Self { kind, flushed: None, abort: None }
+        Self { kind, flushed: None, abort: None, _held: None }
     }
 
     /// The same, on a connection that tells when it is flushed.
     pub(crate) fn leaving_by(mut self, flushed: Arc<Notify>) -> Self {
         self.flushed = Some(flushed);
+        self
+    }
+
+    /// The same, which holds this as long as it is there.
+    pub(crate) fn holding(mut self, held: Arc<()>) -> Self {
+        self._held = Some(held);
         self
     }
 

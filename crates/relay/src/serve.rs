@@ -198,12 +198,14 @@ async fn forward(
     let (parts, body) = request.into_parts();
     let each = usize::try_from(shared.config.bodies.each).unwrap_or(usize::MAX);
     let stall = shared.config.limits.stall;
+    let upload = shared.upload();
     let taken = match take(Upload::new(body, stall), each, &shared.room).await {
         Ok(taken) => taken,
         // The client's own upload broke off: there is nobody left to answer.
         Err(UploadError::Broken(_)) => return Err(Abort::Broken),
         Err(UploadError::Stalled) => return Ok(hang_up(in_refusing_words(&parts, Refused::stalled(stall)))),
     };
+    drop(upload);
     let understood = Understood::of(&shared, &parts, path_of(&full), (&taken, opened));
     let target = match (understood.upstream(), target) {
         (Some(name), _) if to.is_none() => shared.targets.named(name, ask),
