@@ -444,7 +444,8 @@ mod tests {
 
     #[test]
     fn what_is_meant_for_a_service_we_cannot_find_is_told() {
-        let rows: [(&[(&'static str, &str)], Option<Elsewhere>); 9] = [
+        type Row = (&'static [(&'static str, &'static str)], Option<Elsewhere>);
+        let rows: [Row; 9] = [
             (&[("api-key", "0123456789abcdef")], Some(Elsewhere::Azure)),
             (&[("authorization", "Bearer ya29.a0Af")], Some(Elsewhere::Vertex)),
             (&[("authorization", "AWS4-HMAC-SHA256 Credential=AKIA/x")], Some(Elsewhere::Bedrock)),
