@@ -71,6 +71,8 @@ pub struct Listener<'a> {
 pub struct Tried {
     /// Sends of this call.
     pub sends: u32,
+    /// Sends of earlier tries of it, which its client has made.
+    pub earlier: u32,
     /// From accept until now.
     pub took: Duration,
     /// The longest the client is kept waiting.
@@ -97,13 +99,19 @@ pub fn say(listener: &Listener<'_>, ending: &Ending) -> Say {
 fn unsent(listener: &Listener<'_>, stop: Stop) -> Say {
     let failure = |fault| Failure::of_transport(fault, Evidence::NeverSent);
     match stop {
-        Stop::SendsSpent => own(
-            listener,
-            status_of(Fault::NeverSent),
-            &failure(Fault::NeverSent),
-            stop_code(stop),
-            "steady-relay: this call may not be sent: its profile allows no send.\nhint: raise `sends` of the profile",
-        ),
+        Stop::SendsSpent => {
+            let message = match listener.tried.earlier {
+                0 => "steady-relay: this call may not be sent: its profile allows no send.\n\
+                      hint: raise `sends` of the profile"
+                    .to_owned(),
+                earlier => format!(
+                    "steady-relay: this call was not sent: {} of it went before, and its profile allows no more.\n\
+                     hint: try again later, or raise `sends` of the profile",
+                    sends(earlier)
+                ),
+            };
+            own(listener, status_of(Fault::NeverSent), &failure(Fault::NeverSent), stop_code(stop), &message)
+        }
         Stop::PatienceSpent | Stop::FloorTooFar | Stop::Draining => {
             let failure = failure(Fault::AtCapacity);
             if speaks_codex(listener) && listener.streams {
@@ -197,7 +205,8 @@ fn codex_capacity(failure: &Failure) -> Say {
         status: 200,
         content_type: "text/event-stream",
         body: failed_event("server_is_overloaded", &redact(words)),
-        refuse_retry: false,
+        // Codex does not read it; another relay in front of this one does.
+        refuse_retry: true,
     })
 }
 

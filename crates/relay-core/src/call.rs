@@ -203,6 +203,12 @@ impl Call {
         Step::Send { number, fresh: self.fresh }
     }
 
+    /// The sends that earlier tries of this call have made.
+    #[must_use]
+    pub const fn earlier_sends(&self) -> u32 {
+        self.budget.spent().sends.saturating_sub(self.budget.own_sends())
+    }
+
     /// The head of an answer arrived.
     pub fn head_arrived(&mut self, status: u16) {
         self.events.push(Event::HeadArrived { send: self.budget.own_sends(), status });

@@ -26,8 +26,9 @@ use crate::sse;
 /// How much of an error answer's body is read to judge it; more says nothing that the first part did not.
 const ERROR_BODY: usize = 64 * 1024;
 
-/// How large one event may be and still be read whole; a fatal event has a few hundred bytes.
-const EVENT: usize = 64 * 1024;
+/// How large one event may be and still be read whole; more, where more is held. A fatal event has a few hundred
+/// bytes, or those of the request besides: the response in it may repeat instructions and tools.
+const EVENT: usize = 256 * 1024;
 
 /// How much of an answer's beginning is held back, and for how long after its head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -491,6 +492,10 @@ fn is_one_of(codes: &[&str], event: &[u8]) -> bool {
             .is_some_and(|code| codes.contains(&code.as_str()))
 }
 
+fn splitter(asked: &Asked) -> sse::Splitter {
+    sse::Splitter::new(asked.hold.bytes.max(EVENT))
+}
+
 fn shape(asked: &Asked, head: &Head) -> Shape {
     let status = head.status.as_u16();
     if status >= 400 {
@@ -502,7 +507,7 @@ fn shape(asked: &Asked, head: &Head) -> Shape {
     let kind = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let kind = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
     if kind == "text/event-stream" {
-        return Shape::Unclear(sse::Splitter::new(EVENT));
+        return Shape::Unclear(splitter(asked));
     }
     // Lines of JSON, by any of their labels.
     if matches!(kind.as_str(), "application/x-ndjson" | "application/ndjson" | "application/jsonl") {
@@ -521,7 +526,7 @@ fn shape(asked: &Asked, head: &Head) -> Shape {
     match kind.as_str() {
         "text/html" => Shape::Page,
         // Some gateways label a stream as plain text; what was asked for decides.
-        _ if asked.streams => Shape::Unclear(sse::Splitter::new(EVENT)),
+        _ if asked.streams => Shape::Unclear(splitter(asked)),
         _ => Shape::Whole(Vec::new()),
     }
 }

@@ -19,6 +19,11 @@ use crate::upstream::{AnswerBody, AnswerBreak, AnswerError};
 /// How much plain text is made of an encoded answer; beyond it the answer is passed on unread.
 const DECODE: DecodeLimits = DecodeLimits { per_push: 8 << 20, total: 16 << 20 };
 
+/// So many pieces are held before they are put together, if all are crumbs.
+const LOOSE: usize = 64;
+/// A piece whose bytes weigh less than what it takes to hold it apart.
+const CRUMB: usize = 256;
+
 enum Copy {
     /// The wire is plain.
     Plain,
@@ -36,6 +41,8 @@ pub(crate) struct Answer {
     copy: Copy,
     preamble: Preamble,
     held: VecDeque<Frame<Bytes>>,
+    /// How many of those that are held, from the end, were not yet put together.
+    loose: usize,
     /// How many plain bytes came before those that are held.
     passed: u64,
 }
@@ -56,7 +63,7 @@ impl Answer {
             Some(encoding) => Copy::Decoded(Box::new(Decoder::new(encoding, DECODE)), Vec::new()),
             None => Copy::Opaque,
         };
-        Self { head, body: Some(body), copy, preamble, held: VecDeque::new(), passed: 0 }
+        Self { head, body: Some(body), copy, preamble, held: VecDeque::new(), loose: 0, passed: 0 }
     }
 
     /// Listens until it is clear what the answer is; [`Verdict::Hold`] where nothing came within `idle`.
@@ -114,7 +121,24 @@ impl Answer {
     }
 
     fn hold(&mut self, frame: Frame<Bytes>) {
+        if self.loose == LOOSE {
+            self.put_together();
+        }
         self.held.push_back(frame);
+        self.loose += 1;
+    }
+
+    /// What comes in crumbs would cost many times its bytes as long as it is held. The pieces before the newest are
+    /// made one; each byte is copied once.
+    fn put_together(&mut self) {
+        self.loose = 0;
+        let start = self.held.len().saturating_sub(LOOSE);
+        let small = |frame: &Frame<Bytes>| frame.data_ref().is_some_and(|data| data.len() <= CRUMB);
+        if !self.held.iter().skip(start).all(small) {
+            return;
+        }
+        let crumbs: Vec<_> = self.held.drain(start..).filter_map(|frame| frame.into_data().ok()).collect();
+        self.held.push_back(Frame::data(crumbs.concat().into()));
     }
 
     /// Keeps of what is held only what comes before the plain byte `at`. Of an encoded answer the piece in which
@@ -196,6 +220,11 @@ impl Answer {
     /// How far the answer has come; see [`Preamble::progress`].
     pub(crate) const fn progress(&self) -> u64 {
         self.preamble.progress()
+    }
+
+    /// Its announced length is reached: what it is if this was its end.
+    pub(crate) fn ends_here(&mut self) -> Verdict {
+        self.preamble.ended()
     }
 
     /// Whether its last word was heard.

@@ -98,7 +98,7 @@ impl Relay {
     pub async fn drain(mut self, hurry: impl Future<Output = ()>) {
         let shared = self.current.load_full();
         let within = shared.config.timeouts.drain;
-        shared.observers.notice(&Notice::Draining { open: shared.status.open(), within });
+        shared.observers.notice(&Notice::Draining { open: shared.open(), within });
         self.accepting.shutdown().await;
         shared.start_draining();
         let all_gone = async {
@@ -110,7 +110,7 @@ impl Relay {
             () = tokio::time::sleep(within) => {}
             () = hurry => {}
         }
-        shared.observers.notice(&Notice::Stopping { open: shared.status.open() });
+        shared.observers.notice(&Notice::Stopping { open: shared.open() });
         self.connections.lock().await.shutdown().await;
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct Signs {
     pub(crate) flushed: Arc<Notify>,
     /// Whether it is clear by the first bytes which protocol is spoken.
     pub(crate) begun: Arc<AtomicBool>,
+    /// Whether something waits for the client to read.
+    pub(crate) unread: Arc<AtomicBool>,
 }
 
 impl ClientSocket {
@@ -64,6 +66,7 @@ impl ClientSocket {
     }
 
     fn watch<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.signs.unread.store(written.is_pending(), Ordering::Relaxed);
         if written.is_ready() {
             self.unread = None;
             return written;

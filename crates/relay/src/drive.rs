@@ -117,6 +117,10 @@ impl Drive {
             }
         };
         match answered {
+            // Nobody asked to change the protocol, and what follows is no HTTP.
+            Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                Sent::Failed(unasked(), None)
+            }
             Ok(response) => self.listen(response, sent).await,
             Err(failure) => self.unsent(*failure),
         }
@@ -275,6 +279,7 @@ impl Drive {
         let now = self.open.now();
         let tried = Tried {
             sends: self.open.call().sends(),
+            earlier: self.open.call().earlier_sends(),
             took: now.since(self.opened),
             patience: self.open.call().patience(),
         };
@@ -294,7 +299,9 @@ impl Drive {
             }
             (Say::Cut, Some(answer)) => {
                 self.open.close(outcome);
-                let head = head(&answer, Touch::default());
+                let mut head = head(&answer, Touch::default());
+                // With all that it announced, it would look whole.
+                head.headers.remove(http::header::CONTENT_LENGTH);
                 Ok(Response::from_parts(head, ReplyBody::cutting(answer)))
             }
             (Say::Cut | Say::Upstream(_), None) => {
@@ -307,6 +314,12 @@ impl Drive {
             }
         }
     }
+}
+
+/// An answer that is none: it changes the protocol unasked.
+fn unasked() -> Failure {
+    let failure = Failure::of_transport(Fault::BrokenStream, Evidence::MaybeRan);
+    Failure { code: Some("malformed".into()), ..failure.saying("it changed the protocol unasked") }
 }
 
 /// The head that a client gets of an upstream's answer.

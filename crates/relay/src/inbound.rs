@@ -43,14 +43,16 @@ pub(crate) async fn connection(current: Arc<ArcSwap<Shared>>, stream: TcpStream)
     keepalive::watch(&stream);
     let limits = &shared.config.limits;
     let (socket, signs) = ClientSocket::new(stream, limits.stall);
+    // Held by every request of this connection until its answer was handed out.
+    let busy = Arc::new(());
     let interim = Interim::default();
     let socket = WithInterim::new(socket, interim.clone());
-    let flushed = signs.flushed;
+    let (flushed, held) = (Arc::clone(&signs.flushed), Arc::clone(&busy));
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let version = request.version();
         let answer = serve(current.load_full(), request, interim.clone());
-        let flushed = Arc::clone(&flushed);
-        async move { Ok::<_, Abort>(answer.await?.map(|body| body.leaving_by(flushed, version))) }
+        let (flushed, held) = (Arc::clone(&flushed), Arc::clone(&held));
+        async move { Ok::<_, Abort>(answer.await?.map(|body| body.leaving_by(flushed, version).holding(held))) }
     });
     let server = server(limits);
     let connection = server.serve_connection_with_upgrades(TokioIo::new(socket), service);
@@ -68,8 +70,23 @@ pub(crate) async fn connection(current: Arc<ArcSwap<Shared>>, stream: TcpStream)
         () = silent => return,
         () = shared.draining() => connection.as_mut().graceful_shutdown(),
     }
-    let _ended = connection.await;
+    // A head that is not whole is no call of anybody's yet. It is not waited for.
+    let idle = async {
+        loop {
+            tokio::time::sleep(PARTING).await;
+            if Arc::strong_count(&busy) == 2 && !signs.unread.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        _ended = connection => {}
+        () = idle => {}
+    }
 }
+
+/// How long a connection on which nothing is asked may stay when the relay stops.
+const PARTING: Duration = Duration::from_millis(500);
 
 fn server(limits: &Limits) -> auto::Builder<TokioExecutor> {
     let mut server = auto::Builder::new(TokioExecutor::new());

@@ -18,6 +18,8 @@ const BACKLOG: i32 = 1024;
 const PORT_TRIES: u32 = 32;
 /// How long the question "does anybody answer there?" may take on loopback.
 const PROBE: Duration = Duration::from_millis(200);
+/// How long the name of an upstream at a port of ours may take to be looked up.
+const LOOK_UP: Duration = Duration::from_secs(2);
 
 /// The addresses to listen on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +47,27 @@ impl Bound {
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect()
     }
+}
+
+/// Whether `host:port` leads back to one of the sockets at `ours`. A name is looked up, and only if the port is one
+/// of ours.
+pub async fn leads_back(host: &str, port: u16, ours: &[SocketAddr]) -> bool {
+    let ours: Vec<IpAddr> = ours.iter().filter(|at| at.port() == port).map(SocketAddr::ip).collect();
+    if ours.is_empty() {
+        return false;
+    }
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let looked_up = tokio::time::timeout(LOOK_UP, tokio::net::lookup_host((host, port))).await;
+    let Ok(Ok(mut found)) = looked_up else { return false };
+    found.any(|at| {
+        let ip = at.ip().to_canonical();
+        ours.iter().any(|own| *own == ip || own.is_unspecified() && is_of_this_machine(ip))
+    })
+}
+
+/// Only an address of this machine can be bound.
+fn is_of_this_machine(ip: IpAddr) -> bool {
+    std::net::UdpSocket::bind((ip, 0)).is_ok()
 }
 
 /// The program that holds a port.
@@ -193,6 +216,24 @@ mod tests {
         assert!(bound.addresses().iter().all(|at| at.port() == bound.port && at.ip().is_loopback()));
         assert_eq!(bound.addresses()[0], loopback(bound.port));
         assert_eq!(bound.sockets.len() + bound.notices.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn what_leads_back_is_known_by_its_addresses() {
+        let unspecified = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 8787));
+        let rows = [
+            ("localhost", 8787, loopback(8787), true),
+            ("localhost", 8788, loopback(8787), false),
+            ("127.0.0.1", 8787, loopback(8787), true),
+            ("[::ffff:127.0.0.1]", 8787, loopback(8787), true),
+            ("127.0.0.1", 8787, unspecified, true),
+            // Reserved for documentation: no machine has it.
+            ("192.0.2.1", 8787, unspecified, false),
+            ("192.0.2.1", 8787, loopback(8787), false),
+        ];
+        for (host, port, ours, leads) in rows {
+            assert_eq!(leads_back(host, port, &[ours]).await, leads, "{host}:{port} {ours}");
+        }
     }
 
     #[tokio::test]

@@ -41,6 +41,8 @@ pub struct ReplyBody {
     /// Tells when what was handed out has left, and how long that may take.
     flushed: Option<(Arc<Notify>, Duration)>,
     abort: Option<Parting>,
+    /// Tells its connection that it is not done.
+    _held: Option<Arc<()>>,
 }
 
 impl std::fmt::Debug for ReplyBody {
@@ -123,13 +125,19 @@ struct Passing {
 
 impl ReplyBody {
     const fn of(kind: Kind) -> Self {
-        Self { kind, flushed: None, abort: None }
+        Self { kind, flushed: None, abort: None, _held: None }
     }
 
     /// The same, on a connection that tells when it is flushed.
     pub(crate) fn leaving_by(mut self, flushed: Arc<Notify>, version: Version) -> Self {
         let within = if version == Version::HTTP_2 { TO_FLUSH_STREAM } else { TO_FLUSH };
         self.flushed = Some((flushed, within));
+        self
+    }
+
+    /// The same, which holds this as long as it is there.
+    pub(crate) fn holding(mut self, held: Arc<()>) -> Self {
+        self._held = Some(held);
         self
     }
 
@@ -248,10 +256,24 @@ impl Passing {
         Frame::data(if whole.is_empty() { data } else { whole.freeze() })
     }
 
-    fn counted(&mut self, frame: Frame<Bytes>) -> Frame<Bytes> {
-        if let (Some(left), Some(data)) = (&mut self.left, frame.data_ref()) {
-            *left = left.saturating_sub(data.len() as u64);
+    /// Counts what goes against what was announced.
+    ///
+    /// The client takes the last announced byte for the end of a whole answer. Where the protocol's own end has not
+    /// come by then, that byte is kept back, so that the break can be told.
+    fn counted(&mut self, mut frame: Frame<Bytes>) -> Frame<Bytes> {
+        let (Some(left), Some(data)) = (&mut self.left, frame.data_mut()) else { return frame };
+        let length = data.len() as u64;
+        if length > 0 && length >= *left {
+            if self.ending.is_none()
+                && let ending @ Verdict::Fault(_) = self.answer.ends_here()
+            {
+                self.ending = Some(ending);
+            }
+            if matches!(self.ending, Some(Verdict::Fault(_))) {
+                data.truncate(usize::try_from(left.saturating_sub(1)).unwrap_or(usize::MAX));
+            }
         }
+        *left = left.saturating_sub(data.len() as u64);
         frame
     }
 

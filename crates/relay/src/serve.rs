@@ -259,6 +259,7 @@ async fn forward(
     let keeps = !parts.headers.contains_key(header::TRAILER);
     let each = if keeps { usize::try_from(shared.config.bodies.each).unwrap_or(usize::MAX) } else { 0 };
     let stall = shared.config.limits.stall;
+    let upload = shared.upload();
     let taken = match take(Upload::new(body, stall), each, &shared.room).await {
         Ok(taken) => taken,
         Err(error) => match Refused::upload(&error, stall) {
@@ -267,6 +268,7 @@ async fn forward(
             None => return Err(Abort::Broken),
         },
     };
+    drop(upload);
     let understood = Understood::of(&shared, &parts, path_of(&full), (&taken, opened), wishes);
     let target = match (understood.upstream(), target) {
         (Some(name), _) if to.is_none() => shared.targets.named(name, ask),

@@ -70,6 +70,7 @@ pub(crate) struct Lasting {
     cookies: Mutex<Cookies>,
     open_bodies: Mutex<Vec<Weak<KeptBody>>>,
     next_call: AtomicU64,
+    uploads: Arc<()>,
     drain: watch::Sender<bool>,
     plan_warned: AtomicBool,
     crowd_warned: AtomicBool,
@@ -109,6 +110,7 @@ impl Shared {
                 cookies: Mutex::default(),
                 open_bodies: Mutex::default(),
                 next_call: AtomicU64::new(1),
+                uploads: Arc::default(),
                 drain: watch::Sender::new(false),
                 plan_warned: AtomicBool::new(false),
                 crowd_warned: AtomicBool::new(false),
@@ -174,6 +176,16 @@ impl Lasting {
 
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts an upload that is no call yet, as long as what it returns is held.
+    pub(crate) fn upload(&self) -> Arc<()> {
+        Arc::clone(&self.uploads)
+    }
+
+    /// The calls that are open, and the uploads that will become some.
+    pub(crate) fn open(&self) -> usize {
+        self.status.open() + Arc::strong_count(&self.uploads) - 1
     }
 
     pub(crate) fn next_call(&self) -> CallId {

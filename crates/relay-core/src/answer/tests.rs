@@ -6,7 +6,7 @@ use crate::evidence::Evidence;
 use crate::retry_after::Advice;
 
 const TRIED: Tried =
-    Tried { sends: 3, took: Duration::from_millis(93_240), patience: Duration::from_secs(120) };
+    Tried { sends: 3, earlier: 0, took: Duration::from_millis(93_240), patience: Duration::from_secs(120) };
 
 fn listener(kind: Kind) -> Listener<'static> {
     let path = match kind {
@@ -161,7 +161,7 @@ fn what_goes_back_as_it_was() {
 #[rustfmt::skip]
 fn what_is_said_where_sends_or_patience_ran_out() {
     let final_ = "its own, no retry";
-    let capacity = "200 event-stream server_is_overloaded";
+    let capacity = "200 event-stream server_is_overloaded, no retry";
     let plain = "400 plain sends_exhausted, no retry";
     let patience = "400 plain patience_exhausted, no retry";
     let told = Advice::Wait(Duration::from_secs(3600));
@@ -295,6 +295,13 @@ fn the_words_say_who_what_and_what_to_do() {
         words(&Ending::GaveUp(SPENT, None)),
         "steady-relay: this call may not be sent: its profile allows no send.\n\
          hint: raise `sends` of the profile [sends_exhausted]"
+    );
+    let resent = Listener { tried: Tried { sends: 0, earlier: 3, ..TRIED }, ..listener(Kind::Codex) };
+    let Say::Own(own) = say(&resent, &Ending::GaveUp(SPENT, None)) else { panic!() };
+    assert_eq!(
+        own.body,
+        "steady-relay: this call was not sent: 3 sends of it went before, and its profile allows no more.\n\
+         hint: try again later, or raise `sends` of the profile [sends_exhausted]"
     );
 }
 

@@ -568,3 +568,32 @@ fn what_a_head_says_of_resending_is_not_about_an_event_of_its_stream() {
         "a word about the status, not the event"
     );
 }
+
+#[test]
+fn a_fatal_event_may_repeat_the_request() {
+    // Instructions and tools of an agent, in front of the error and behind it.
+    let long = "x".repeat(100_000);
+    let error = r#""error":{"code":"server_is_overloaded","message":"busy"}"#;
+    for response in
+        [format!(r#"{{"instructions":"{long}",{error}}}"#), format!(r#"{{{error},"instructions":"{long}"}}"#)]
+    {
+        let event = format!(
+            "event: response.failed\ndata: {{\"type\":\"response.failed\",\"response\":{response}}}\n\n"
+        );
+        let roomy = |asked: Asked| Asked { hold: Hold { bytes: 256 * 1024, ..asked.hold }, ..asked };
+        for pieces in [event.len(), 1000] {
+            let mut first = listener(roomy(asked(RESPONSES)), events());
+            let last =
+                event.as_bytes().chunks(pieces).map(|piece| first.hear(piece, piece.len(), HEAD)).last();
+            assert_eq!(in_words(&last.unwrap()), "at_capacity refused InStream server_is_overloaded");
+            let mut later = listener(codex(), events());
+            let output =
+                b"event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\"}\n\n";
+            assert_eq!(later.hear(output, output.len(), HEAD), Verdict::Pass);
+            let last =
+                event.as_bytes().chunks(pieces).map(|piece| later.hear(piece, piece.len(), HEAD)).last();
+            let cut = format!("cut at {}: at_capacity refused InStream server_is_overloaded", output.len());
+            assert_eq!(in_words(&last.unwrap()), cut);
+        }
+    }
+}

@@ -2,8 +2,8 @@
 //!
 //! The child shares our terminal and our process group, so that a full-screen client works as if the shell had
 //! started it. Ctrl-C and Ctrl-\ therefore reach it directly; we only must not die of them, since the client
-//! decides what they mean and needs the relay meanwhile. A termination or a hang-up that is sent to us alone
-//! is handed on.
+//! decides what they mean and needs the relay meanwhile. Any of them that is sent to us alone is handed on; where
+//! no terminal speaks to our group, that is all of them.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -160,12 +160,20 @@ impl Signals {
 
     async fn next(&mut self) -> Received {
         tokio::select! {
-            _ = self.interrupt.recv() => Received::Shared,
-            _ = self.quit.recv() => Received::Shared,
+            _ = self.interrupt.recv() => from_terminal_or(rustix::process::Signal::INT),
+            _ = self.quit.recv() => from_terminal_or(rustix::process::Signal::QUIT),
             _ = self.terminate.recv() => Received::Ours(rustix::process::Signal::TERM),
             _ = self.hang_up.recv() => Received::Ours(rustix::process::Signal::HUP),
         }
     }
+}
+
+/// A signal that a terminal sends to all of the group in front of it. Where we are not in front of one, another
+/// program has sent it, to us.
+#[cfg(unix)]
+fn from_terminal_or(signal: rustix::process::Signal) -> Received {
+    let front = std::fs::File::open("/dev/tty").ok().and_then(|tty| rustix::termios::tcgetpgrp(&tty).ok());
+    if front == Some(rustix::process::getpgrp()) { Received::Shared } else { Received::Ours(signal) }
 }
 
 /// Ctrl-C and Ctrl-Break reach every program of a console: here, too, we only must not end.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use relay_core::Listen;
 use relay_core::config::Config;
 use steady_relay::cli::Flags;
-use steady_relay::listen::{Bound, Place, bind};
+use steady_relay::listen::{Bound, Place, bind, leads_back};
 use steady_relay::settings::{self, Loaded, Places};
 use steady_relay::target::Upstreams;
 use steady_relay::tls;
@@ -69,18 +69,21 @@ fn listen(config: &Config) -> Result<Bound, Failure> {
 }
 
 /// Where requests go; an upstream that is the relay itself would send every request round for ever.
-fn targets(config: &Config, listening: &[SocketAddr]) -> Result<Upstreams, Failure> {
+async fn targets(config: &Config, listening: &[SocketAddr]) -> Result<Upstreams, Failure> {
     let targets = Upstreams::of(config);
-    if let Some(itself) = targets.all().find(|upstream| upstream.is_at(listening)) {
-        return Err(Failure(
-            2,
-            format!(
-                "error: upstream `{}` is {}, which is this relay itself\nhint: name the service that answers, \
-                 or give the relay another port",
-                itself.name,
-                itself.shown()
-            ),
-        ));
+    for upstream in targets.all() {
+        let url = &upstream.url;
+        if upstream.is_at(listening) || leads_back(url.host(), url.port(), listening).await {
+            return Err(Failure(
+                2,
+                format!(
+                    "error: upstream `{}` is {}, which is this relay itself\nhint: name the service that answers, \
+                     or give the relay another port",
+                    upstream.name,
+                    upstream.shown()
+                ),
+            ));
+        }
     }
     Ok(targets)
 }

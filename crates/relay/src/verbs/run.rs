@@ -28,7 +28,7 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
     let Loaded { mut config, notices, .. } = load(&flags)?;
     let (tls, tls_notices) = tls_config(&config)?;
     let bound = listen(&config)?;
-    let mut targets = targets(&config, &bound.addresses())?;
+    let mut targets = targets(&config, &bound.addresses()).await?;
     let Some((client, arguments)) = command.split_first() else {
         return Err(Failure(2, "error: no client named\nhint: steady-relay run -- codex".to_owned()));
     };

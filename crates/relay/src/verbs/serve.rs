@@ -28,7 +28,7 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     let (tls, tls_notices) = tls_config(&config)?;
     let bound = listen(&config)?;
     let listening = bound.addresses();
-    let targets = targets(&config, &listening)?;
+    let targets = targets(&config, &listening).await?;
     let mut signals = Signals::new()?;
     let hangups = Hangups::new()?;
     let clock = Arc::new(SystemClock);
@@ -83,20 +83,20 @@ impl Following<'_> {
                 }
                 () = watch.changed() => false,
             };
-            self.reload(asked);
+            self.reload(asked).await;
             // The files themselves may be others now.
             watch.now_over(&places(self.flags));
         }
     }
 
-    fn reload(&self, asked: bool) {
-        match self.try_reload(asked) {
+    async fn reload(&self, asked: bool) {
+        match self.try_reload(asked).await {
             Ok(()) => {}
             Err(Failure(_, words)) => self.relay.notice(&Notice::ReloadRefused(words)),
         }
     }
 
-    fn try_reload(&self, asked: bool) -> Result<(), Failure> {
+    async fn try_reload(&self, asked: bool) -> Result<(), Failure> {
         let Loaded { config, notices, .. } = load(self.flags)?;
         let old = self.relay.config();
         if config == *old {
@@ -105,7 +105,7 @@ impl Following<'_> {
             }
             return Ok(());
         }
-        let targets = targets(&config, &self.listening)?;
+        let targets = targets(&config, &self.listening).await?;
         let mut tls = None;
         let mut words = notices;
         if config.ca_files != old.ca_files {

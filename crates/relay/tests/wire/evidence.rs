@@ -83,6 +83,8 @@ async fn a_stream_that_breaks_before_output_may_have_run() {
             .fin_without_terminator(),
         Reply::raw("HTTP/1.1 2").close(),
         Reply::raw("what is this?\r\n\r\n").close(),
+        // Nobody asked it to.
+        Reply::raw("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n").close(),
         Reply::status(504).text("gateway timeout"),
         Reply::status(524).text("timeout"),
     ];

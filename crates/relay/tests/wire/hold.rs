@@ -258,6 +258,66 @@ async fn an_early_end_is_an_abort_after_all_that_came() {
 }
 
 #[tokio::test]
+async fn a_length_that_is_reached_makes_no_broken_stream_whole() {
+    let mut anthropic_events = anthropic::stream("a b");
+    anthropic_events.truncate(5);
+    let mut chat_events = chat::stream("a b");
+    chat_events.truncate(3);
+    let of_length =
+        |bytes: Vec<u8>| Reply::status(200).header("content-type", "text/event-stream").bytes(bytes);
+    for (request, events) in [
+        (plain(TURN), wire::partial("hello")),
+        (codex("t", TURN), wire::partial("hello")),
+        (Request::post("/v1/chat/completions").json(TURN), chat_events),
+        (claude(), anthropic_events),
+    ] {
+        let sent = stream_bytes(&events);
+        let up = Upstream::start(of_length(sent.clone())).await.unwrap();
+        let bench = Bench::to(&up).await;
+        let answer = bench.ask(&request).await;
+        assert!(is_aborted(answer.ending), "{:?}", answer.ending);
+        // The last byte would end the answer.
+        assert_eq!(answer.body, sent[..sent.len() - 1]);
+        assert_eq!(bench.story(1).await, "opened, send 1, 200, committed, broken");
+    }
+    // A whole stream of a length is whole.
+    let sent = stream_bytes(&wire::turn("hi"));
+    let up = Upstream::start(of_length(sent.clone())).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let answer = bench.ask(&plain(TURN)).await;
+    assert_eq!((answer.ending, answer.body), (Ending::Complete, sent));
+    assert!(bench.story(1).await.ends_with("committed, served"));
+    // One that broke off before its output, and did so again.
+    for sent in [stream_bytes(&[wire::created()]), Vec::new()] {
+        let up = Upstream::start(of_length(sent.clone())).await.unwrap();
+        let bench = Bench::to(&up).await;
+        let answer = bench.ask(&plain(TURN)).await;
+        assert!(is_aborted(answer.ending), "{:?}", answer.ending);
+        assert_eq!(answer.body, sent);
+        assert!(bench.story(1).await.ends_with("maybe_ran, returned"), "{}", bench.story(1).await);
+    }
+}
+
+#[tokio::test]
+async fn what_is_held_in_crumbs_passes_as_it_came() {
+    let whole = stream_bytes(&wire::turn("hi"));
+    let crumbs = |bytes: &[u8]| bytes.iter().map(|byte| vec![*byte]).collect::<Vec<_>>();
+    let reply = Reply::status(200).header("content-type", "text/event-stream");
+    let up = Upstream::start(reply.clone().bytes_stream(crumbs(&whole))).await.unwrap();
+    let bench = Bench::to(&up).await;
+    assert_eq!(bench.ask(&plain(TURN)).await.body, whole);
+    // Among pieces that are none.
+    let mut pieces = vec![format!(": {}\n\n", "x".repeat(300)).into_bytes()];
+    pieces.extend(crumbs(
+        ": a comment that goes on for more than sixty-four pieces, each one byte\n\n".repeat(2).as_bytes(),
+    ));
+    pieces.push(whole);
+    let up = Upstream::start(reply.bytes_stream(pieces.clone())).await.unwrap();
+    let bench = Bench::to(&up).await;
+    assert_eq!(bench.ask(&plain(TURN)).await.body, pieces.concat());
+}
+
+#[tokio::test]
 async fn a_reset_after_output_is_an_abort_after_all_that_came() {
     let (events, go) = (wire::partial("hello"), Signal::new());
     let mut ended = events.clone();

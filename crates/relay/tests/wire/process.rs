@@ -125,6 +125,40 @@ async fn an_idle_relay_stops_at_once() {
 }
 
 #[tokio::test]
+async fn half_a_head_is_not_waited_for() {
+    let up = Upstream::start(Reply::status(200)).await.unwrap();
+    let home = Folder::new();
+    let mut relay = serving(&home, &up, "").await;
+    let mut half = client(&relay).await;
+    half.send_bytes(b"POST /v1/resp").await.unwrap();
+    let mut second = client(&relay).await;
+    assert_eq!(second.ask(&Request::get("/healthz")).await.unwrap().status, 200);
+    second.send_bytes(b"GET /hea").await.unwrap();
+    relay.signal(Signal::TERM);
+    assert_eq!(relay.end().await.code(), Some(0));
+    relay.until("stopping: no call is open\n").await;
+}
+
+#[tokio::test]
+async fn an_upload_is_waited_for_and_counted() {
+    let up = Upstream::start(Reply::sse(wire::turn("hi"))).await.unwrap();
+    let home = Folder::new();
+    let mut relay = serving(&home, &up, "").await;
+    let mut uploads = client(&relay).await;
+    let request = plain(TURN);
+    uploads.send_head(&request).await.unwrap();
+    let (first, rest) = TURN.split_at(9);
+    uploads.send_bytes(first.as_bytes()).await.unwrap();
+    tokio::time::sleep(ms(100)).await;
+    relay.signal(Signal::TERM);
+    relay.until("stopping: 1 call is open, waiting for it").await;
+    tokio::time::sleep(ms(700)).await;
+    uploads.send_bytes(rest.as_bytes()).await.unwrap();
+    assert_eq!(uploads.read().await.ending, Ending::Complete);
+    assert_eq!(relay.end().await.code(), Some(0));
+}
+
+#[tokio::test]
 async fn a_port_in_use_is_told_with_its_number() {
     let home = Folder::new();
     let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
@@ -277,4 +311,29 @@ async fn run_ends_with_its_client_though_a_call_is_open() {
     assert_eq!(ended.code(), Some(3));
     assert!(up.wait_for(SOON, |seen| seen[0].client_gone_at.is_some()).await);
     assert!(up.now() > ms(0));
+}
+
+#[tokio::test]
+async fn a_signal_that_no_terminal_sent_reaches_the_client() {
+    for (signal, code) in [(Signal::INT, 5), (Signal::QUIT, 6), (Signal::TERM, 7), (Signal::HUP, 8)] {
+        let home = Folder::new();
+        let script = "#!/bin/sh\ntrap 'exit 5' INT; trap 'exit 6' QUIT; trap 'exit 7' TERM; trap 'exit 8' HUP\n\
+                      echo > ready; while :; do sleep 0.05; done\n";
+        let file = home.write("codex", script);
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let mut command = program(&home);
+        // A group of its own is not in front of a terminal.
+        command.args(["run", "--"]).arg(&file).process_group(0);
+        let mut child = command.spawn().unwrap();
+        for _ in 0..200 {
+            if home.names().contains(&"ready".to_owned()) {
+                break;
+            }
+            tokio::time::sleep(ms(50)).await;
+        }
+        let pid = rustix::process::Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        let ended = tokio::time::timeout(SOON, child.wait()).await;
+        assert_eq!(ended.expect("it goes on").unwrap().code(), Some(code), "{signal:?}");
+    }
 }
