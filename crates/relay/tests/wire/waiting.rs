@@ -128,7 +128,7 @@ async fn a_call_that_wants_no_help_sees_none() {
 /// The second request waits while the first answer still lies in our buffers.
 #[tokio::test]
 async fn a_pipelined_answer_that_nobody_has_read_yet_is_not_broken_into() {
-    let big = vec![b'x'; 6 << 20];
+    let big = vec![b'x'; 2 << 20];
     let replies = [Reply::status(200).bytes(big.clone()), Reply::status(200).text("second").after(ms(400))];
     let up = Upstream::start(Script::of(replies)).await.unwrap();
     let bench = Bench::with(with_interim(&up.url())).await;
