@@ -25,7 +25,7 @@ enum Done {
     Skipped(String),
 }
 
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 10] = [
     Check { name: "setup", what: "real clients in target/test-env", run: setup },
     Check { name: "fmt", what: "formatting", run: fmt },
     Check { name: "clippy", what: "lints", run: clippy },
@@ -34,11 +34,13 @@ const CHECKS: [Check; 9] = [
     Check { name: "unit", what: "tests of the workspace", run: unit },
     Check { name: "release", what: "the program as it is shipped", run: release },
     Check { name: "cases", what: "wire cases on the release program", run: cases },
+    Check { name: "soak", what: "nothing grows and nothing stays open under load", run: soak },
     Check { name: "clients", what: "real clients on the release program", run: clients },
 ];
 
 /// Steps that a later one cannot do without.
-const NEEDS: [(&str, &[&str]); 2] = [("cases", &["release"]), ("clients", &["setup", "release"])];
+const NEEDS: [(&str, &[&str]); 3] =
+    [("cases", &["release"]), ("soak", &["release"]), ("clients", &["setup", "release"])];
 
 /// Crates that act, tell the time, roll dice or write logs: none may reach the core.
 const NOT_IN_CORE: [&str; 4] = ["tokio", "hyper", "tracing", "rand"];
@@ -100,7 +102,7 @@ fn fmt(root: &Path) -> Result<Done> {
 }
 
 fn clippy(root: &Path) -> Result<Done> {
-    passed(&mut cargo(root, &format!("clippy {CLIENT_TESTS} --all-targets -- -D warnings")))
+    passed(&mut cargo(root, &format!("clippy {CLIENT_TESTS},xtask/soak --all-targets -- -D warnings")))
 }
 
 fn doc(root: &Path) -> Result<Done> {
@@ -158,6 +160,29 @@ fn failed_cases(lines: impl Iterator<Item = String>) -> Vec<String> {
         }
     }
     failed
+}
+
+/// Long enough to warm up and to see two plateaus; `cargo xtask soak` runs for longer.
+const SOAK_SECONDS: u64 = 20;
+
+fn soak(root: &Path) -> Result<Done> {
+    if !cfg!(target_os = "linux") {
+        return Ok(Done::Skipped("only Linux tells what a program holds".to_owned()));
+    }
+    load(root, SOAK_SECONDS)?;
+    Ok(Done::Passed)
+}
+
+/// Builds the release program and keeps it under load for so long.
+pub(crate) fn soak_for(root: &Path, seconds: u64) -> Result<()> {
+    release(root)?;
+    load(root, seconds)
+}
+
+fn load(root: &Path, seconds: u64) -> Result<()> {
+    let relay = root.join("target/release/steady-relay");
+    let mut command = cargo(root, "run --quiet -p xtask --features soak --bin soak --");
+    succeed(command.arg(relay).arg(seconds.to_string()))
 }
 
 /// Runs the tests with real clients in a network that has only loopback: they can reach nothing else.

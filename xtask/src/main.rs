@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! cargo xtask test                   install what the tests need, then run every check
-//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core unit release cases clients)
+//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core unit release cases soak clients)
+//! cargo xtask soak --minutes 5       the release program under load for so long; 1 unless said
 //! cargo xtask setup                  only install
 //! cargo xtask fuzz [--minutes N] [TARGET]
 //! ```
 //!
 //! `setup` brings the real clients into `target/test-env`, `checks` is the list of steps in their order,
-//! `fuzz` runs the fuzz targets, `command` starts programs. Nothing here is part of the relay.
+//! `fuzz` runs the fuzz targets, `command` starts programs. The load of the soak is a program of its own, in `soak/`.
+//! Nothing here is part of the relay.
 #![expect(clippy::print_stderr, reason = "a chore reports to the terminal it was started from")]
 
 mod checks;
@@ -20,7 +22,8 @@ use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | setup | fuzz [--minutes N] [TARGET]";
+const USAGE: &str =
+    "usage: cargo xtask test [--only STEP,STEP] | soak [--minutes N] | setup | fuzz [--minutes N] [TARGET]";
 
 fn main() -> ExitCode {
     match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -37,6 +40,11 @@ fn run(args: &[String]) -> Result<()> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["setup"] => setup::install(&root).map(|_| ()),
+        ["soak"] => checks::soak_for(&root, 60),
+        ["soak", "--minutes", minutes] => {
+            let minutes: u64 = minutes.parse().context("--minutes takes a whole number")?;
+            checks::soak_for(&root, minutes * 60)
+        }
         ["test"] => checks::run(&root, &[]),
         ["test", "--only", steps] => checks::run(&root, &steps.split(',').collect::<Vec<_>>()),
         ["fuzz", words @ ..] => fuzz::run(&root, words),

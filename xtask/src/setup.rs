@@ -1,4 +1,4 @@
-//! Installs what the tests need into `target/test-env`: Python SDKs, Codex CLI, Claude Code, each pinned.
+//! Installs what the tests need into `target/test-env`: Python SDKs, Codex CLI, Claude Code, Gemini CLI, each pinned.
 //!
 //! Idempotent: a folder is left alone if it works and the list of pins it was made from has not changed. Debian packages
 //! are asked for only if a program is missing, and named in the message where we are not root.
@@ -64,11 +64,15 @@ fn python_packages(pins: &Path, folder: &Path) -> Result<()> {
         command.arg(&list);
         command
     })?;
-    succeed(Command::new(folder.join("bin/python")).args(["-c", "import openai, anthropic"]))?;
+    succeed(
+        Command::new(folder.join("bin/python"))
+            .args(["-c", "import openai, anthropic, google.genai, ollama"]),
+    )?;
     mark_made_from(folder, &list)
 }
 
-/// Codex CLI and Claude Code, as the lock file names them; both are native programs inside npm packages.
+/// Codex CLI, Claude Code and Gemini CLI, as the lock file names them. The first two are native programs inside npm
+/// packages. Install scripts are left out: those of Gemini CLI compile what its tests here do without.
 fn node_packages(pins: &Path, folder: &Path) -> Result<()> {
     let lock = pins.join("package-lock.json");
     if is_made_from(folder, &lock)? && works(&mut at_home_here(folder, "codex")) {
@@ -78,16 +82,18 @@ fn node_packages(pins: &Path, folder: &Path) -> Result<()> {
     for name in ["package.json", "package-lock.json"] {
         fs::copy(pins.join(name), folder.join(name)).with_context(|| format!("cannot copy {name}"))?;
     }
-    download(|| words(folder, "npm ci --no-audit --no-fund --no-progress --loglevel=error"))?;
+    download(|| {
+        words(folder, "npm ci --ignore-scripts --no-audit --no-fund --no-progress --loglevel=error")
+    })?;
     claude_program(folder)?;
-    for program in ["codex", "claude"] {
+    for program in ["codex", "claude", "gemini"] {
         let version = output(&mut at_home_here(folder, program))?;
         ensure!(!version.trim().is_empty(), "{program} --version says nothing");
     }
     mark_made_from(folder, &lock)
 }
 
-/// Claude Code puts its program in place in an install script, which npm may have been told not to run.
+/// Claude Code puts its program in place in an install script.
 fn claude_program(folder: &Path) -> Result<()> {
     if works(&mut at_home_here(folder, "claude")) {
         return Ok(());

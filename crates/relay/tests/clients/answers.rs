@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use relay_sim::fixtures::{anthropic, chat as completions, codex};
+use relay_sim::fixtures::{anthropic, chat as completions, codex, gemini as google, ollama as models};
 use relay_sim::{Reply, Script, Seen};
 use serde_json::json;
 
@@ -135,6 +135,64 @@ pub(crate) mod messages {
     /// Text, then a tidy end without a closing event.
     pub(crate) fn early_end() -> Reply {
         Reply::sse(anthropic::stream(WORD).into_iter().take(4))
+    }
+}
+
+/// Gemini, as its SDK and Gemini CLI read it.
+pub(crate) mod gemini {
+    use super::{Reply, Seen, WORD, google};
+
+    /// A whole answer, streamed or not as asked.
+    pub(crate) fn good(seen: &Seen) -> Reply {
+        if seen.path().ends_with(":streamGenerateContent") {
+            Reply::sse(google::stream(WORD))
+        } else {
+            Reply::status(200).json(google::answer(WORD))
+        }
+    }
+
+    /// Refused by the first event.
+    pub(crate) fn overloaded_in_stream() -> Reply {
+        Reply::sse([relay_sim::Event::data(google::overloaded())])
+    }
+
+    /// 503, in the service's words.
+    pub(crate) fn overloaded() -> Reply {
+        Reply::status(503).json(google::overloaded())
+    }
+
+    /// 429 that says in its body when to come back.
+    pub(crate) fn throttled(delay: &str) -> Reply {
+        Reply::status(429).json(google::quota_error(delay, "PerMinute"))
+    }
+}
+
+/// Ollama.
+pub(crate) mod ollama {
+    use super::{Reply, Seen, WORD, models};
+
+    fn lines(lines: Vec<Vec<u8>>) -> Reply {
+        Reply::status(200).header("content-type", "application/x-ndjson").bytes_stream(lines)
+    }
+
+    /// A whole stream.
+    pub(crate) fn good(_: &Seen) -> Reply {
+        lines(models::lines(WORD))
+    }
+
+    /// Failed by the first line.
+    pub(crate) fn failed_in_stream() -> Reply {
+        lines(vec![models::error_line("model runner has unexpectedly stopped")])
+    }
+
+    /// Text, then a tidy end without a closing line.
+    pub(crate) fn early_end() -> Reply {
+        lines(models::lines(WORD).into_iter().take(1).collect())
+    }
+
+    /// 503: the queue is full.
+    pub(crate) fn busy() -> Reply {
+        Reply::status(503).json(models::busy())
     }
 }
 

@@ -55,6 +55,12 @@ impl Drop for Front {
 }
 
 impl Carried {
+    /// How many interim answers came on this connection.
+    pub(crate) fn interim_answers(&self) -> usize {
+        let start: &[u8] = b"HTTP/1.1 102 ";
+        self.to_client.windows(start.len()).filter(|window| *window == start).count()
+    }
+
     /// The request lines of this connection, in order. Bodies are JSON or compressed and hold none.
     pub(crate) fn requests(&self) -> Vec<String> {
         let text = String::from_utf8_lossy(&self.from_client);

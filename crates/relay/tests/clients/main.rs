@@ -17,6 +17,7 @@ mod answers;
 mod claude;
 mod codex;
 mod front;
+mod gemini;
 mod scene;
 mod sdks;
 

@@ -31,6 +31,9 @@ jitter = "50ms"
 overloaded_base = "100ms"
 overloaded_cap = "400ms"
 useless_floor = "80ms"
+
+[waiting]
+interim = "5s"
 "#;
 
 /// The physical sends that `SETTINGS` grant one call.

@@ -1,11 +1,13 @@
-//! The Python SDKs `openai` and `anthropic`, by the small programs in `tests/clients`.
+//! The Python SDKs `openai`, `anthropic`, `google-genai` and `ollama`, by the small programs in `tests/clients`.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use relay_sim::fixtures::{gemini as google, ollama as models};
 use relay_sim::{Reply, Script, Seen};
 
-use crate::answers::{self, WORD, chat, messages, responses, script, times};
+use crate::answers::{self, WORD, chat, gemini, messages, ollama, responses, script, times};
 use crate::scene::{SENDS, Tools, run};
 use crate::{Client, Line, Ran, Via};
 
@@ -15,9 +17,12 @@ enum Sdk {
     Chat,
     Responses,
     Anthropic,
+    Genai,
+    Ollama,
 }
 
-const ALL: [Sdk; 3] = [Sdk::Chat, Sdk::Responses, Sdk::Anthropic];
+/// Those that send again by themselves.
+const STAINLESS: [Sdk; 3] = [Sdk::Chat, Sdk::Responses, Sdk::Anthropic];
 
 impl Client for Sdk {
     fn furnish(&self, _: &Path) -> Result<()> {
@@ -25,20 +30,26 @@ impl Client for Sdk {
     }
 
     fn line(&self, tools: &Tools, _: &Path, base: Option<&str>) -> Line {
-        let (program, api) = match self {
-            Self::Chat => ("openai_stream.py", "chat"),
-            Self::Responses => ("openai_stream.py", "responses"),
-            Self::Anthropic => ("anthropic_stream.py", "messages"),
+        let program: &[&str] = match self {
+            Self::Chat => &["openai_stream.py", "chat"],
+            Self::Responses => &["openai_stream.py", "responses"],
+            Self::Anthropic => &["anthropic_stream.py", "messages"],
+            Self::Genai => &["genai_stream.py"],
+            Self::Ollama => &["ollama_stream.py"],
         };
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/clients");
-        let python = tools.installed.join("python/bin/python").display().to_string();
-        let words = vec![python, folder.join(program).display().to_string(), api.to_owned()];
+        let mut words = vec![tools.installed.join("python/bin/python").display().to_string()];
+        words.push(folder.join(program[0]).display().to_string());
+        words.extend(program[1..].iter().map(|word| (*word).to_owned()));
         let base = base.unwrap_or_default();
         let env = vec![
             ("OPENAI_BASE_URL", format!("{base}/v1")),
             ("OPENAI_API_KEY", "sk-proj-test".to_owned()),
             ("ANTHROPIC_BASE_URL", base.to_owned()),
             ("ANTHROPIC_API_KEY", "sk-ant-test".to_owned()),
+            ("GOOGLE_GEMINI_BASE_URL", base.to_owned()),
+            ("GEMINI_API_KEY", "AIza-test".to_owned()),
+            ("OLLAMA_HOST", base.to_owned()),
             ("PYTHONDONTWRITEBYTECODE", "1".to_owned()),
         ];
         Line { words, env }
@@ -51,6 +62,8 @@ impl Sdk {
             Self::Chat => chat::good,
             Self::Responses => responses::good,
             Self::Anthropic => messages::good,
+            Self::Genai => gemini::good,
+            Self::Ollama => ollama::good,
         }
     }
 
@@ -58,6 +71,8 @@ impl Sdk {
         match self {
             Self::Chat | Self::Responses => chat::error(),
             Self::Anthropic => messages::error(),
+            Self::Genai => google::overloaded(),
+            Self::Ollama => models::busy(),
         }
     }
 
@@ -66,6 +81,8 @@ impl Sdk {
             Self::Chat => chat::overloaded_in_stream(),
             Self::Responses => responses::overloaded_flat_in_stream(),
             Self::Anthropic => messages::overloaded_in_stream(),
+            Self::Genai => gemini::overloaded_in_stream(),
+            Self::Ollama => ollama::failed_in_stream(),
         }
     }
 
@@ -74,6 +91,8 @@ impl Sdk {
             Self::Chat => chat::early_end(),
             Self::Responses => responses::early_end(),
             Self::Anthropic => messages::early_end(),
+            Self::Genai => Reply::sse(google::stream(WORD).into_iter().take(1)),
+            Self::Ollama => ollama::early_end(),
         }
     }
 
@@ -94,7 +113,7 @@ struct Told {
     /// The name of the exception that ended it.
     raised: Option<String>,
     /// The status that came with the exception.
-    status: Option<u16>,
+    status: Option<i32>,
 }
 
 impl Told {
@@ -106,7 +125,7 @@ impl Told {
 /// The SDKs take it for a stream without events: the program goes on with nothing, and no exception tells it.
 #[tokio::test]
 async fn error_in_a_200_is_silent_alone_and_waited_out_by_the_relay() -> Result<()> {
-    for sdk in ALL {
+    for sdk in STAINLESS {
         let script = || script(times(2, &answers::error_in_200(sdk.error())), sdk.good());
         let (alone, told) = sdk.run(Via::Direct, script()).await?;
         assert_eq!((told.items, told.raised), (0, None), "{alone}");
@@ -121,7 +140,7 @@ async fn error_in_a_200_is_silent_alone_and_waited_out_by_the_relay() -> Result<
 
 #[tokio::test]
 async fn overloaded_in_the_stream() -> Result<()> {
-    for sdk in ALL {
+    for sdk in STAINLESS {
         let script = || script(times(2, &sdk.overloaded_in_stream()), sdk.good());
         let (alone, told) = sdk.run(Via::Direct, script()).await?;
         assert_eq!(told.raised.is_none(), sdk == Sdk::Responses, "{alone}");
@@ -136,7 +155,7 @@ async fn overloaded_in_the_stream() -> Result<()> {
 
 #[tokio::test]
 async fn status_529_more_often_than_they_try() -> Result<()> {
-    for sdk in ALL {
+    for sdk in STAINLESS {
         let busy = Reply::status(529).reason("").json(sdk.error());
         let script = || script(times(5, &busy), sdk.good());
         let (alone, told) = sdk.run(Via::Direct, script()).await?;
@@ -151,7 +170,7 @@ async fn status_529_more_often_than_they_try() -> Result<()> {
 
 #[tokio::test]
 async fn storm_of_503_stays_within_one_budget() -> Result<()> {
-    for sdk in ALL {
+    for sdk in STAINLESS {
         let storm = || answers::always(&answers::unavailable());
         let (alone, told) = sdk.run(Via::Direct, storm()).await?;
         assert_eq!((told.status, alone.requests()), (Some(503), 3), "{alone}");
@@ -166,7 +185,7 @@ async fn storm_of_503_stays_within_one_budget() -> Result<()> {
 /// Half an answer passes for a whole one; the relay makes the break visible and sends nothing again.
 #[tokio::test]
 async fn early_end_is_silent_alone_and_an_exception_with_the_relay() -> Result<()> {
-    for sdk in ALL {
+    for sdk in [STAINLESS.as_slice(), &[Sdk::Genai, Sdk::Ollama]].concat() {
         for (tidy, end) in [(true, sdk.early_end()), (false, sdk.early_end().fin_without_terminator())] {
             let script = || script(times(1, &end), sdk.good());
             let (alone, told) = sdk.run(Via::Direct, script()).await?;
@@ -178,5 +197,51 @@ async fn early_end_is_silent_alone_and_an_exception_with_the_relay() -> Result<(
             assert_eq!((relayed.requests(), relayed.sends()), (1, 1), "{relayed}");
         }
     }
+    Ok(())
+}
+
+/// Alone they send once, so that any refusal ends the program.
+#[tokio::test]
+async fn google_and_ollama_are_refused_twice() -> Result<()> {
+    let rows = [
+        (Sdk::Genai, gemini::overloaded(), 503),
+        (Sdk::Genai, gemini::throttled("0.4s"), 429),
+        (Sdk::Genai, gemini::overloaded_in_stream(), 503),
+        (Sdk::Ollama, ollama::busy(), 503),
+    ];
+    for (sdk, refusal, status) in rows {
+        let script = || script(times(2, &refusal), sdk.good());
+        let (alone, told) = sdk.run(Via::Direct, script()).await?;
+        assert!(told.raised.is_some() && told.text.is_empty(), "{alone}");
+        assert_eq!((told.status, alone.requests()), (Some(status), 1), "{alone}");
+
+        let (relayed, told) = sdk.run(Via::Relay, script()).await?;
+        assert!(told.is_the_answer(), "{relayed}");
+        assert_eq!((relayed.requests(), relayed.sends()), (1, 3), "{relayed}");
+    }
+    Ok(())
+}
+
+/// The delay that the body names is a floor.
+#[tokio::test]
+async fn google_is_asked_again_when_its_body_said_so() -> Result<()> {
+    let script = script(times(1, &gemini::throttled("1.5s")), gemini::good);
+    let (relayed, told) = Sdk::Genai.run(Via::Relay, script).await?;
+    assert!(told.is_the_answer(), "{relayed}");
+    let at: Vec<_> = relayed.posts().map(|post| post.at).collect();
+    assert!(at.len() == 2 && at[1] - at[0] >= Duration::from_millis(1500), "{relayed}");
+    Ok(())
+}
+
+/// A line that tells a failure has no status, so the program sees another exception than for a full queue.
+#[tokio::test]
+async fn ollama_fails_by_the_first_line_twice() -> Result<()> {
+    let script = || script(times(2, &ollama::failed_in_stream()), ollama::good);
+    let (alone, told) = Sdk::Ollama.run(Via::Direct, script()).await?;
+    assert_eq!((told.raised.as_deref(), told.items), (Some("ResponseError"), 0), "{alone}");
+
+    let (relayed, told) = Sdk::Ollama.run(Via::Relay, script()).await?;
+    assert!(told.is_the_answer(), "{relayed}");
+    assert_eq!((relayed.requests(), relayed.sends()), (1, 3), "{relayed}");
     Ok(())
 }

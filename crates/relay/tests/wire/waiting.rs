@@ -89,7 +89,7 @@ async fn an_answer_that_comes_soon_is_alone() {
 
 #[tokio::test]
 async fn nothing_comes_between_the_parts_of_an_answer() {
-    let pieces = responses::turn("a long answer of many words").into_iter();
+    let pieces = responses::turn("pong").into_iter();
     let slow: Vec<Event> = pieces.flat_map(|piece| [piece, Event::pause(ms(70))]).collect();
     let answer = asked_both_ways(&plain(TURN), &[Reply::sse(slow.clone())]).await;
     assert!(answer.ended_at.unwrap() > ms(300), "it took several beats");
@@ -128,7 +128,7 @@ async fn a_call_that_wants_no_help_sees_none() {
 /// The second request waits while the first answer still lies in our buffers.
 #[tokio::test]
 async fn a_pipelined_answer_that_nobody_has_read_yet_is_not_broken_into() {
-    let big = vec![b'x'; 6 << 20];
+    let big = vec![b'x'; 2 << 20];
     let replies = [Reply::status(200).bytes(big.clone()), Reply::status(200).text("second").after(ms(400))];
     let up = Upstream::start(Script::of(replies)).await.unwrap();
     let bench = Bench::with(with_interim(&up.url())).await;
@@ -384,4 +384,20 @@ async fn interim_answers_go_before_an_early_stream_and_not_into_it() {
     assert!((2..=3).contains(&answer.interim.len()), "{:?}", answer.interim);
     let (_, rest) = beats(&answer, ": steady-relay waits\n\n");
     assert_eq!(rest, stream_bytes(&responses::turn("pong")));
+}
+
+/// In Python each byte restarts the limit that is stated, in Claude Code nothing does.
+#[tokio::test]
+async fn interim_answers_lift_the_limit_of_a_client_that_restarts_it() {
+    let rows =
+        [(sdk(0, TURN), Some(ms(50)), true), (sdk(0, TURN), None, false), (claude(), Some(ms(50)), false)];
+    for (request, interim, waits) in rows {
+        let up = Upstream::start(turn().after(ms(700))).await.unwrap();
+        let mut config = towards(&up.url());
+        config.waiting.interim = interim;
+        let answer = Bench::with(config).await.ask(&request.header("x-stainless-timeout", "0.6")).await;
+        assert_eq!((answer.status == 200, up.requests().len()), (waits, 1), "{interim:?} {}", answer.text());
+        assert_eq!(answer.text().contains("upstream_no_response"), !waits, "{}", answer.text());
+        assert_eq!(answer.head_at.unwrap() < ms(600), !waits, "{interim:?}: before it hangs up");
+    }
 }

@@ -1,0 +1,98 @@
+//! Gemini CLI.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use relay_sim::fixtures::gemini as google;
+use relay_sim::{Reply, Script};
+
+use crate::answers::{WORD, gemini, script, times};
+use crate::scene::{Tools, run};
+use crate::{Client, Line, Ran, Via};
+
+/// Gemini CLI with a prompt on its command line.
+struct GeminiCli;
+
+/// With an address of its own it asks which way to log in, unless it is told here.
+const SETTINGS: &str = r#"{
+  "security": {"auth": {"selectedType": "gemini-api-key"}},
+  "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+  "privacy": {"usageStatisticsEnabled": false}
+}
+"#;
+
+impl Client for GeminiCli {
+    fn furnish(&self, home: &Path) -> Result<()> {
+        fs::create_dir_all(home.join(".gemini"))?;
+        fs::write(home.join(".gemini/settings.json"), SETTINGS).context("cannot write the settings")
+    }
+
+    fn line(&self, _: &Tools, _: &Path, base: Option<&str>) -> Line {
+        let words = ["gemini", "-m", "gemini-2.5-flash", "-p", "say the word"].map(str::to_owned).to_vec();
+        let mut env = vec![
+            ("GEMINI_API_KEY", "AIza-test".to_owned()),
+            ("GEMINI_CLI_TRUST_WORKSPACE", "true".to_owned()),
+        ];
+        env.extend(base.map(|base| ("GOOGLE_GEMINI_BASE_URL", base.to_owned())));
+        Line { words, env }
+    }
+}
+
+async fn gemini_cli(via: Via, script: Script) -> Result<Ran> {
+    run(&GeminiCli, via, script).await
+}
+
+fn assert_done(ran: &Ran) {
+    assert_eq!((ran.code, ran.out.trim()), (Some(0), WORD), "{ran}");
+}
+
+/// The time from the first request for an answer to the last.
+fn lasted(ran: &Ran) -> Duration {
+    let at: Vec<_> = ran.posts().map(|post| post.at).collect();
+    at[at.len() - 1] - at[0]
+}
+
+/// Alone it waits for five seconds and then for ten, give or take a third, and tells each time.
+#[tokio::test]
+async fn status_503_twice() -> Result<()> {
+    let script = || script(times(2, &gemini::overloaded()), gemini::good);
+    let (alone, relayed) =
+        tokio::try_join!(gemini_cli(Via::Direct, script()), gemini_cli(Via::Relay, script()))?;
+    assert_done(&alone);
+    assert_eq!((alone.requests(), alone.err.contains("Attempt 2 failed")), (3, true), "{alone}");
+    assert!(lasted(&alone) > Duration::from_secs(8), "{alone}");
+
+    assert_done(&relayed);
+    assert_eq!((relayed.requests(), relayed.sends()), (1, 3), "{relayed}");
+    assert!(!relayed.err.contains("failed") && lasted(&relayed) < Duration::from_secs(3), "{relayed}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn overloaded_by_the_first_event() -> Result<()> {
+    let script = || script(times(2, &gemini::overloaded_in_stream()), gemini::good);
+    let relayed = gemini_cli(Via::Relay, script()).await?;
+    assert_done(&relayed);
+    assert_eq!((relayed.requests(), relayed.sends()), (1, 3), "{relayed}");
+    Ok(())
+}
+
+/// Alone it hangs up after a minute without a head and sends again: the first answer is paid for and lost.
+#[tokio::test]
+async fn an_answer_that_takes_longer_than_it_waits() -> Result<()> {
+    let late = Reply::sse(google::stream(WORD)).after(Duration::from_secs(70));
+    let script = || script(times(1, &late), gemini::good);
+    let (alone, relayed) =
+        tokio::try_join!(gemini_cli(Via::Direct, script()), gemini_cli(Via::Relay, script()))?;
+    assert_done(&alone);
+    assert_eq!(alone.requests(), 2, "{alone}");
+    assert!(lasted(&alone) > Duration::from_secs(60), "{alone}");
+
+    assert_done(&relayed);
+    assert_eq!((relayed.requests(), relayed.sends()), (1, 1), "{relayed}");
+    let seen = relayed.connections("POST ")[0].interim_answers();
+    assert!((12..=14).contains(&seen), "one every five seconds, not {seen}: {relayed}");
+    Ok(())
+}
