@@ -46,10 +46,10 @@ const NEEDS: [(&str, &[&str]); 3] =
 const NOT_IN_CORE: [&str; 4] = ["tokio", "hyper", "tracing", "rand"];
 
 /// How the runner of the wire cases starts the relay; `RELAY` and `REPOSITORY` are filled in here,
-/// `{config}` by the runner.
+/// `{config}` and `{envfile}` by the runner.
 const CASES: &str = "--config-template REPOSITORY/tests/cases/relay.toml.tmpl \
-                     --env-template REPOSITORY/tests/cases/env.tmpl --features tls,slow-attempt";
-const CASES_RELAY: &str = "'RELAY' serve --config {config}";
+                     --env-template REPOSITORY/tests/cases/env.tmpl --features tls,slow-attempt,h2,envfile,logfile";
+const CASES_RELAY: &str = "'RELAY' serve --config {config} --env-file {envfile}";
 
 /// The feature that builds the tests with real clients.
 const CLIENT_TESTS: &str = "--workspace --features steady-relay/client-tests";

@@ -151,7 +151,7 @@ async fn a_client_that_reads_late_finds_all_in_order() {
     let up = Upstream::start(Reply::status(200).bytes(big.clone()).after(ms(330))).await.unwrap();
     let bench = Bench::with(with_interim(&up.url())).await;
     let mut client = Client::connect_narrow(bench.addr(), 4 << 10).await.unwrap().patience(SOON);
-    client.send(&plain(TURN)).await.unwrap();
+    client.send(&Request::get("/v1/models")).await.unwrap();
     tokio::time::sleep(ms(500)).await;
     let answer = client.read().await;
     assert_eq!((answer.ending, answer.body == big), (Ending::Complete, true));
