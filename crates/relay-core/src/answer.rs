@@ -322,6 +322,11 @@ fn given_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> String {
     );
     let patience = listener.tried.patience.as_secs_f64();
     let hint = match stop {
+        // Nothing of it ever arrived: that is the address or the network, seldom a lack of room.
+        Stop::SendsSpent | Stop::PatienceSpent | Stop::FloorTooFar if failure.fault == Fault::NeverSent => {
+            "check that this is the right address, that the service runs, and that the network leads there"
+                .to_owned()
+        }
         Stop::SendsSpent => "raise `sends` of the profile, or choose another model".to_owned(),
         Stop::FloorTooFar => match failure.advice {
             Advice::Wait(told) => format!(

@@ -203,8 +203,8 @@ pub struct Target {
     pub path_and_query: PathAndQuery,
 }
 
-const NAME_ONE: &str =
-    "hint: name an upstream with `--upstream URL`, UPSTREAM_URL, or an entry [upstream.NAME]";
+const NAME_ONE: &str = "hint: start the relay with `--upstream URL` or STEADY_RELAY_UPSTREAM, or choose an entry [upstream.NAME] of the \
+     settings: by `upstream = \"NAME\"`, by a [[route]], or by a path that begins with /to/NAME";
 
 /// Why a request goes nowhere. The relay answers these itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -527,7 +527,7 @@ mod tests {
         for (method, path, verdict) in rows {
             let refusal = Upstreams::of(&Config::default()).target(ask(&method, path, verdict)).unwrap_err();
             assert!(refusal.status().is_client_error());
-            for way in ["--upstream URL", "UPSTREAM_URL", "[upstream."] {
+            for way in ["--upstream URL", "STEADY_RELAY_UPSTREAM", "[upstream.", "[[route]]", "/to/NAME"] {
                 assert!(refusal.to_string().contains(way), "{refusal}");
             }
         }

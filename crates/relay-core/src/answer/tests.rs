@@ -260,6 +260,16 @@ fn words(ending: &Ending) -> String {
 }
 
 #[test]
+fn what_never_arrived_is_no_question_of_patience() {
+    for stop in [Stop::SendsSpent, Stop::PatienceSpent, Stop::FloorTooFar] {
+        let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
+        let said = words(&gave_up(stop, failure));
+        assert!(said.contains("check that this is the right address"), "{said}");
+        assert!(!said.contains("raise"), "{said}");
+    }
+}
+
+#[test]
 fn the_words_say_who_what_and_what_to_do() {
     assert_eq!(
         words(&gave_up(Stop::PatienceSpent, lost("closed"))),
@@ -271,7 +281,8 @@ fn the_words_say_who_what_and_what_to_do() {
         words(&gave_up(SPENT, unreached())),
         "steady-relay: gave up after 3 sends in 93.2 s: api.example could not answer (the service could not be \
          reached: connection refused).\n\
-         hint: raise `sends` of the profile, or choose another model [sends_exhausted]"
+         hint: check that this is the right address, that the service runs, and that the network leads there \
+         [sends_exhausted]"
     );
     assert_eq!(
         words(&Ending::Refused(Why::MayHaveRun, Box::new(lost("reset")))),

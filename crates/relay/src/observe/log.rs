@@ -172,13 +172,15 @@ impl Observer for Log {
 
 fn words(notice: &Notice) -> Option<Record> {
     let (level, event, words) = match notice {
-        Notice::Listening { url } => (
+        Notice::Listening { url, upstream } => (
             LogLevel::Info,
             "listening",
             format!(
                 "Steady Relay listening on {url}\n  \
+                 to:   {}\n  \
                  next: point a client's base URL here, or start one with `steady-relay run -- codex`\n  \
-                 look: {url}/__steady/status"
+                 look: {url}/__steady/status",
+                upstream.as_deref().unwrap_or("the service that issued a request's credential")
             ),
         ),
         Notice::Advice(words) => (LogLevel::Warn, "advice", words.clone()),

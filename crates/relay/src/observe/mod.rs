@@ -16,6 +16,8 @@ pub enum Notice {
     Listening {
         /// The address to give to clients.
         url: String,
+        /// Where requests go that no route takes elsewhere; `None`: to the service that issued their credential.
+        upstream: Option<String>,
     },
     /// Something a person should know once.
     Advice(String),

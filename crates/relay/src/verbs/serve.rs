@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use relay_core::config::Config;
+use relay_core::config::{Config, UpstreamChoice};
 use steady_relay::app::{Parts, Relay};
 use steady_relay::cli::Flags;
 use steady_relay::clock::SystemClock;
@@ -42,7 +42,14 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         Some(address) => format!("http://{address}"),
         None => format!("port {}", bound.port),
     };
-    log.notice(&Notice::Listening { url });
+    let upstream = config.upstream.as_ref().map(|choice| match choice {
+        // A path may be a secret.
+        UpstreamChoice::Url(upstream) => {
+            format!("{}://{}", upstream.url.scheme().name(), upstream.url.authority())
+        }
+        UpstreamChoice::Named(name) => format!("[upstream.{name}]"),
+    });
+    log.notice(&Notice::Listening { url, upstream });
     let started_with = config.clone();
     let relay = Relay::start(Parts {
         config,

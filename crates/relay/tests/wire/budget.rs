@@ -186,7 +186,11 @@ async fn a_time_beyond_patience_goes_back_at_once_and_unchanged() {
 #[tokio::test]
 async fn a_limit_that_the_client_states_takes_the_place_of_patience() {
     let up = Upstream::start(Reply::status(503).json("{}")).await.unwrap();
-    let bench = Bench::with(bounded(&up.url(), |profile| profile.sends = None)).await;
+    let bench = Bench::with(bounded(&up.url(), |profile| {
+        // Sends at 0, 170 and 340 ms: none is under way at the limit.
+        (profile.sends, profile.curve.base, profile.curve.cap) = (None, ms(170), ms(170));
+    }))
+    .await;
     for header in ["x-stainless-timeout", "x-stainless-read-timeout"] {
         let began = Instant::now();
         let answer = bench.ask(&sdk(0, TURN).header(header, "1")).await;
@@ -195,6 +199,7 @@ async fn a_limit_that_the_client_states_takes_the_place_of_patience() {
         // Half a second is the margin for the answer to arrive.
         assert!(took < ms(1000) && took > ms(250), "{header}: {took:?}");
     }
+    assert_eq!(up.requests().len(), 6);
 }
 
 #[tokio::test]
