@@ -92,6 +92,8 @@ pub(crate) struct Members<'a> {
     known: BTreeMap<&'static str, &'a RawValue>,
     /// There is something else: a member that was not looked for, or this is no object at all.
     pub(crate) has_others: bool,
+    /// One that was looked for is there twice: which of them holds is for each reader to choose.
+    pub(crate) is_ambiguous: bool,
 }
 
 impl<'a> Members<'a> {
@@ -116,6 +118,7 @@ impl<'a> Members<'a> {
     ) -> Result<bool, A::Error> {
         let Some(name) = map.next_key_seed(NameIn(names))? else { return Ok(false) };
         if let Some(name) = name {
+            self.is_ambiguous |= self.known.contains_key(name);
             match map.next_value::<Option<&RawValue>>()? {
                 Some(value) => self.known.insert(name, value),
                 None => self.known.remove(name),
@@ -229,7 +232,7 @@ impl<'de> Visitor<'de> for Wanted {
 }
 
 fn no_object<'a, E>() -> Result<Members<'a>, E> {
-    Ok(Members { known: BTreeMap::new(), has_others: true })
+    Ok(Members { has_others: true, ..Members::default() })
 }
 
 /// Reads an object's key as the one of these names that it is, without keeping it.

@@ -304,7 +304,9 @@ impl Passing {
 impl Drop for Passing {
     fn drop(&mut self) {
         // Closing twice is harmless: the first word stands.
-        let outcome = if self.is_whole() { self.outcome } else { Outcome::ClientLeft };
+        // A client that hangs up on a failure it was told has met that failure.
+        let told = self.outcome != Outcome::Served;
+        let outcome = if told || self.is_whole() { self.outcome } else { Outcome::ClientLeft };
         self.call.close(outcome);
     }
 }

@@ -111,7 +111,11 @@ pub fn peek(body: &[u8]) -> Option<Peek> {
         background: top.is_full("background"),
         input_is_full: ["input", "messages", "contents"].iter().any(|name| top.is_full(name))
             || (top.is_full("prompt") && !prompt_is_kept),
-        hosted_tools: prompt_is_kept || top.is_full("mcp_servers") || top.is_full("container"),
+        // The service may read the other of two members.
+        hosted_tools: top.is_ambiguous
+            || prompt_is_kept
+            || top.is_full("mcp_servers")
+            || top.is_full("container"),
         read_only_hosted: top.get("web_search_options").is_some(),
         compaction: false,
         item_reference: false,
@@ -127,6 +131,7 @@ pub fn peek(body: &[u8]) -> Option<Peek> {
 
 fn look_at_input(input: &str, peek: &mut Peek) {
     let read = each_item(input, ITEM, |item| {
+        peek.item_reference |= item.is_ambiguous;
         let kind = item.text("type");
         peek.compaction = kind.as_deref() == Some("compaction_trigger");
         // The type of a reference may be left out; then an id is all it has.
@@ -165,6 +170,9 @@ enum Side {
 }
 
 fn side(tool: &Members<'_>) -> Side {
+    if tool.is_ambiguous {
+        return Side::Hosted;
+    }
     if tool.get("type").is_none() {
         return side_of_untyped(tool);
     }
@@ -235,6 +243,19 @@ mod tests {
         let body = r#"{"background":false,"input":[ ],"messages":[],"tools":[],"mcp_servers":[],"model":7}"#;
         assert_eq!(of(body), Peek::default());
         assert_eq!(of(r#"{"stream":false}"#).stream, Some(false));
+    }
+
+    #[test]
+    fn what_is_there_twice_binds() {
+        for body in [
+            r#"{"previous_response_id":"r","previous_response_id":null,"input":"x"}"#,
+            r#"{"input":"x","tools":[{"type":"mcp"}],"tools":[]}"#,
+            r#"{"input":"x","tools":[{"type":"mcp","type":"function"}]}"#,
+        ] {
+            assert!(of(body).hosted_tools, "{body}");
+        }
+        assert!(of(r#"{"input":[{"type":"item_reference","type":"message","role":"user"}]}"#).item_reference);
+        assert!(!of(r#"{"input":"x","other":1,"other":2}"#).hosted_tools);
     }
 
     #[test]

@@ -59,6 +59,19 @@ async fn while_the_beginning_is_held() {
 }
 
 #[tokio::test]
+async fn on_a_failure_that_it_was_told() {
+    // More than is read to judge it, and never whole.
+    let words = vec![vec![b'x'; 300 << 10], b"invalid_api_key".to_vec()];
+    let up = Upstream::start(Reply::status(401).bytes_stream(words).hang()).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let mut client = bench.client().await;
+    client.send(&plain(TURN)).await.unwrap();
+    assert!(client.read_until(b"invalid_api_key").await);
+    leave(client, false).await;
+    assert_eq!(bench.story(1).await, "opened, send 1, 401, authentication final, passed");
+}
+
+#[tokio::test]
 async fn in_the_middle_of_the_stream() {
     for by_reset in [false, true] {
         let up = Upstream::start(Reply::sse(wire::partial("hello")).hang()).await.unwrap();
