@@ -257,8 +257,8 @@ mod tests {
     use super::*;
 
     const USER: &str = "/home/u/.claude/settings.json";
-    const PROJECT: &str = "/work/.claude/settings.json";
-    const LOCAL: &str = "/work/.claude/settings.local.json";
+    const PROJECT: &str = "/project/.claude/settings.json";
+    const LOCAL: &str = "/project/.claude/settings.local.json";
     const OURS: &str = "http://127.0.0.1:4567";
 
     fn claude(machine: &Machine, args: &[&str]) -> Plan {
@@ -353,7 +353,7 @@ mod tests {
     fn settings_on_the_command_line_are_kept_beside_ours() {
         let own = r#"{"model":"opus","env":{"A":"1"}}"#;
         let merged = format!(r#"{{"model":"opus","env":{{"A":"1","ANTHROPIC_BASE_URL":"{OURS}"}}}}"#);
-        let user = Machine::new().file(USER, &base("https://user")).file("/work/own.json", own);
+        let user = Machine::new().file(USER, &base("https://user")).file("/project/own.json", own);
         for given in [&["--settings", own, "hi"][..], &["--settings", "own.json", "hi"]] {
             let plan = claude(&user, given);
             let [flag, settings, last] = args(&plan)[..] else { panic!("{plan:?}") };
@@ -362,7 +362,7 @@ mod tests {
             assert_eq!(value, serde_json::from_str::<Value>(&merged).unwrap());
             assert_eq!(upstream(&plan).as_deref(), Some("https://user"));
             // Without a base URL in any file there is no need to touch them.
-            let machine = Machine::new().file("/work/own.json", own);
+            let machine = Machine::new().file("/project/own.json", own);
             assert_eq!(args(&claude(&machine, given)), given);
         }
         let inside = format!("--settings={}", base("https://flag"));
@@ -376,11 +376,11 @@ mod tests {
     #[test]
     fn a_secret_in_a_file_stays_out_of_the_arguments() {
         let own = r#"{"env":{"ANTHROPIC_AUTH_TOKEN":"hush"}}"#;
-        let user = Machine::new().file(USER, &base("https://user")).file("/work/own.json", own);
+        let user = Machine::new().file(USER, &base("https://user")).file("/project/own.json", own);
         let error = user.plan(&["claude", "--settings", "own.json"]).unwrap_err();
         assert!(error.to_string().contains("ANTHROPIC_AUTH_TOKEN") && !error.to_string().contains("hush"));
         // Where nothing has to be merged the file stays a file; what is inline already is visible anyway.
-        let alone = Machine::new().file("/work/own.json", own);
+        let alone = Machine::new().file("/project/own.json", own);
         assert_eq!(args(&claude(&alone, &["--settings", "own.json"])), ["--settings", "own.json"]);
         assert!(user.plan(&["claude", "--settings", own]).is_ok());
     }

@@ -354,7 +354,7 @@ mod tests {
                 Some("<unreadable>") => Err(io::ErrorKind::PermissionDenied.into()),
                 Some(text) => Ok(text.to_owned()),
             };
-            let around = Surroundings { env: &env, read: &read, folder: Path::new("/work") };
+            let around = Surroundings { env: &env, read: &read, folder: Path::new("/project") };
             let args: Vec<OsString> = line[1..].iter().map(OsString::from).collect();
             plan(line[0].as_ref(), &args, around, RELAY)
         }

@@ -1,0 +1,205 @@
+//! One upstream: its address, what is added for it, and the way there. Not which requests go to it (that is a
+//! route, or the relay's `target`).
+
+use crate::base_url::BaseUrl;
+use crate::units::Invalid;
+use http::{HeaderName, HeaderValue};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// A text that never shows in a log, a message or a debug print.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps the text as a secret.
+    #[must_use]
+    pub const fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text itself, for comparing and sending.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Secret(…)")
+    }
+}
+
+impl FromStr for Secret {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        const ALLOWED: &str = "a token has 16 to 1024 letters, digits and signs of ASCII, and no space";
+        if !text.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(Invalid::new("has a space or a character beyond ASCII", ALLOWED));
+        }
+        // Sixteen is out of reach of guessing over a network, even in hexadecimal digits.
+        match text.len() {
+            16..=1024 => Ok(Self(text.to_owned())),
+            0..16 => Err(Invalid::new("is too short", ALLOWED)),
+            _ => Err(Invalid::new("is too long", ALLOWED)),
+        }
+    }
+}
+
+/// The one upstream that everything goes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UpstreamChoice {
+    /// The entry of this name, which exists.
+    Named(String),
+    /// An upstream that has no entry.
+    Url(Upstream),
+}
+
+/// One upstream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upstream {
+    /// Where it lives; the request's path is appended.
+    pub url: BaseUrl,
+    /// Headers added to each send, in place of the client's of the same name. Marked as sensitive.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// A key of the relay's own, for requests that carry no credential. `None`: such requests stay without one.
+    pub api_key: Option<Secret>,
+    /// Whether a cloud credential may go there in the clear. False: anyone on the way could read it.
+    pub allow_plaintext: bool,
+    /// Whether a `/v1` at the start of the request's path is dropped. `None`: as the URL suggests.
+    pub strip_v1: Option<bool>,
+    /// When it is spoken to over HTTP/2. `None`: as the relay's default says.
+    pub http2: Option<Http2>,
+    /// The proxy on the way there. `None`: as the relay's default says.
+    pub proxy: Option<ProxyChoice>,
+}
+
+impl Upstream {
+    /// An upstream of which only the address is known.
+    #[must_use]
+    pub const fn at(url: BaseUrl) -> Self {
+        Self {
+            url,
+            headers: Vec::new(),
+            api_key: None,
+            allow_plaintext: false,
+            strip_v1: None,
+            http2: None,
+            proxy: None,
+        }
+    }
+
+    /// Whether a `/v1` at the start of the request's path is dropped: where the entry says so, or where its URL
+    /// ends in `/backend-api/codex`, whose service has no `/v1`.
+    #[must_use]
+    pub fn strips_v1(&self) -> bool {
+        self.strip_v1.unwrap_or_else(|| self.url.path().ends_with("/backend-api/codex"))
+    }
+
+    /// The upstream of everything, resolved.
+    #[must_use]
+    pub fn chosen<'a>(choice: &'a UpstreamChoice, among: &'a BTreeMap<String, Self>) -> Option<&'a Self> {
+        match choice {
+            UpstreamChoice::Named(name) => among.get(name),
+            UpstreamChoice::Url(upstream) => Some(upstream),
+        }
+    }
+}
+
+/// When an upstream is spoken to over HTTP/2, which takes TLS and the upstream's consent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Http2 {
+    /// For clients that speak it themselves. The default: a client of HTTP/1.1 keeps the letter case of its headers
+    /// and a connection of its own, which is what it would have without the relay.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+    /// For every client.
+    Always,
+}
+
+impl Http2 {
+    /// Every choice.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Off, Self::Always];
+
+    /// The name in settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Off => "off",
+            Self::Always => "always",
+        }
+    }
+}
+
+/// Which proxy is on the way to an upstream. There is never one on the way to this machine itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ProxyChoice {
+    /// The one that the environment or the system names. The default: where one is needed, nothing else works.
+    #[default]
+    System,
+    /// None.
+    Direct,
+    /// This one.
+    At(ProxyUrl),
+}
+
+impl FromStr for ProxyChoice {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "system" => Ok(Self::System),
+            "none" => Ok(Self::Direct),
+            url => url.parse().map(Self::At),
+        }
+    }
+}
+
+/// The address of a proxy. It may hold a password, so it never shows as it is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProxyUrl(String);
+
+impl ProxyUrl {
+    /// The address itself, for connecting.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ProxyUrl {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("ProxyUrl(…)")
+    }
+}
+
+impl FromStr for ProxyUrl {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
+        const ALLOWED: &str = "write \"system\", \"none\", or an address such as \"http://proxy.example:3128\", with http, \
+                               https, socks4, socks4a, socks5 or socks5h";
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Err(Invalid::new("is no proxy", ALLOWED));
+        };
+        if !SCHEMES.contains(&scheme) {
+            return Err(Invalid::new("has a scheme that no proxy has", ALLOWED));
+        }
+        // Read as a URL, whatever the scheme: only the part before the first slash counts.
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = authority
+            .parse::<http::uri::Authority>()
+            .map_err(|_not_one| Invalid::new("has no host", ALLOWED))?;
+        if host.host().is_empty() || rest.len() > authority.len() + 1 {
+            return Err(Invalid::new("is more, or less, than scheme, host and port", ALLOWED));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
