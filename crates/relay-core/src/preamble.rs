@@ -78,7 +78,7 @@ pub enum Verdict {
     Pass,
     /// The send failed.
     Fault(Box<Failure>),
-    /// Forward the decoded stream up to this offset (whole chunks where it is encoded), then cut.
+    /// Forward the decoded stream up to this offset, then cut.
     Cut {
         /// The first byte, counted in decoded bytes, that is withheld.
         at: u64,
@@ -210,6 +210,12 @@ impl Preamble {
         if !matches!(self.shape, Shape::Events(_)) {
             self.shape = Shape::Opaque;
         }
+    }
+
+    /// Whether a [`Verdict::Cut`] may come.
+    #[must_use]
+    pub const fn withholds(&self) -> bool {
+        !self.asked.withhold.is_empty()
     }
 
     /// Whether bytes still reach the client; false while they are held.

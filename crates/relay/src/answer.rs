@@ -13,7 +13,7 @@ use relay_core::failure::Failure;
 use relay_core::preamble::{Preamble, Verdict};
 
 use crate::clock::{Clock, IdleLimit, sleep_until};
-use crate::decode::{DecodeLimits, Decoder, Encoding};
+use crate::decode::{DecodeLimits, Decoder, Encoding, Undecodable};
 use crate::upstream::{AnswerBody, AnswerBreak, AnswerError};
 
 /// How much plain text is made of an encoded answer; beyond it the answer is passed on unread.
@@ -27,10 +27,55 @@ const CRUMB: usize = 256;
 enum Copy {
     /// The wire is plain.
     Plain,
-    /// The wire is decoded; the text of the last push.
-    Decoded(Box<Decoder>, Vec<u8>),
+    /// The wire is decoded.
+    Decoded(Box<Decoded>),
     /// The wire cannot be read.
     Opaque,
+}
+
+/// An encoded answer and what its last piece became.
+struct Decoded {
+    decoder: Decoder,
+    text: Vec<u8>,
+    /// How many plain bytes came before it.
+    before: u64,
+    /// Where the answer may be cut within a piece: after which byte of the wire how many plain ones had come.
+    steps: Vec<(usize, u64)>,
+}
+
+impl Decoded {
+    fn push(&mut self, wire: &[u8], may_be_cut: bool) -> Result<(), Undecodable> {
+        self.before += self.text.len() as u64;
+        self.text.clear();
+        self.steps.clear();
+        if !may_be_cut {
+            return self.decoder.push(wire, &mut self.text);
+        }
+        for (at, byte) in wire.iter().enumerate() {
+            let length = self.text.len();
+            self.decoder.push(std::slice::from_ref(byte), &mut self.text)?;
+            if self.text.len() > length {
+                self.steps.push((at + 1, self.before + self.text.len() as u64));
+            }
+        }
+        Ok(())
+    }
+
+    /// How much of the last piece goes to the client where the event that begins at the plain byte `at` does not.
+    fn keep(&self, at: u64) -> usize {
+        let Some(start) = at.checked_sub(self.before).and_then(|start| usize::try_from(start).ok()) else {
+            return 0;
+        };
+        let came = |plain: u64| usize::try_from(plain - self.before).unwrap_or(usize::MAX);
+        let within = self.steps.partition_point(|&(_, plain)| plain < at);
+        // The wire byte that ends what comes before may begin the event as well. Its first words say nothing yet.
+        let first = self.steps.get(within).filter(|&&(_, plain)| {
+            self.text
+                .get(start..came(plain))
+                .is_some_and(|begun| !begun.iter().any(|byte| b"\r\n".contains(byte)))
+        });
+        first.or(within.checked_sub(1).and_then(|last| self.steps.get(last))).map_or(0, |&(wire, _)| wire)
+    }
 }
 
 /// An answer whose head has arrived.
@@ -60,7 +105,12 @@ impl Answer {
     pub(crate) fn new(head: Parts, body: AnswerBody, preamble: Preamble) -> Self {
         let copy = match Encoding::named(head.headers.get_all(http::header::CONTENT_ENCODING)) {
             Some(Encoding::Identity) => Copy::Plain,
-            Some(encoding) => Copy::Decoded(Box::new(Decoder::new(encoding, DECODE)), Vec::new()),
+            Some(encoding) => Copy::Decoded(Box::new(Decoded {
+                decoder: Decoder::new(encoding, DECODE),
+                text: Vec::new(),
+                before: 0,
+                steps: Vec::new(),
+            })),
             None => Copy::Opaque,
         };
         Self { head, body: Some(body), copy, preamble, held: VecDeque::new(), loose: 0, passed: 0 }
@@ -141,10 +191,9 @@ impl Answer {
         self.held.push_back(Frame::data(crumbs.concat().into()));
     }
 
-    /// Keeps of what is held only what comes before the plain byte `at`. Of an encoded answer the piece in which
-    /// that byte is goes as a whole.
+    /// Keeps of what is held only what comes before the plain byte `at`.
     fn cut_held(&mut self, at: u64) {
-        match self.copy {
+        match &self.copy {
             Copy::Plain => {
                 let mut room = at.saturating_sub(self.passed);
                 for frame in std::mem::take(&mut self.held) {
@@ -157,9 +206,15 @@ impl Answer {
                     }
                 }
             }
-            Copy::Decoded(..) | Copy::Opaque => {
-                self.held.pop_back();
+            // The event ended in the last piece.
+            Copy::Decoded(decoded) => {
+                let last = self.held.pop_back().and_then(|frame| frame.into_data().ok());
+                if let Some(mut data) = last {
+                    data.truncate(decoded.keep(at));
+                    self.held.push_back(Frame::data(data));
+                }
             }
+            Copy::Opaque => {}
         }
         self.body = None;
     }
@@ -241,11 +296,14 @@ impl Answer {
 fn hear(copy: &mut Copy, preamble: &mut Preamble, data: &Bytes, now: Moment) -> Verdict {
     match copy {
         Copy::Plain => preamble.hear(data, data.len(), now),
-        Copy::Decoded(decoder, text) => {
-            text.clear();
-            let decoded = decoder.push(data, text);
-            let verdict = preamble.hear(text, data.len(), now);
-            if decoded.is_err() {
+        Copy::Decoded(decoded) => {
+            let pushed = decoded.push(data, preamble.withholds());
+            let verdict = preamble.hear(&decoded.text, data.len(), now);
+            if pushed.is_err() {
+                // A cut needs to know what it cuts.
+                if matches!(verdict, Verdict::Cut { .. }) {
+                    return verdict;
+                }
                 *copy = Copy::Opaque;
                 return match verdict {
                     // What cannot be read cannot be found wanting either: its own end is its end.

@@ -3,30 +3,29 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
-use relay_core::json;
-use relay_core::ledger::CHANGEABLE;
 
 use crate::body::Place;
-use crate::decode::{Encoding, decode_all};
+use crate::body_text::{Written, hash};
 
 /// A kept request body, shared by a call and by those who must know whether theirs is the same.
 #[derive(Debug)]
 pub(crate) struct KeptBody {
     credential: u64,
-    encoding: Option<Encoding>,
-    limit: usize,
+    written: Written,
     bytes: Mutex<Option<(Bytes, Place)>>,
     hash: OnceLock<Option<u64>>,
 }
 
 impl KeptBody {
+    /// `hash` where it is known already, which it is of every body that takes long to read.
     pub(crate) fn new(
         credential: u64,
-        encoding: Option<Encoding>,
-        limit: usize,
+        written: Written,
         bytes: Option<(Bytes, Place)>,
+        hash: Option<Option<u64>>,
     ) -> Arc<Self> {
-        Arc::new(Self { credential, encoding, limit, bytes: Mutex::new(bytes), hash: OnceLock::new() })
+        let hash = hash.map_or_else(OnceLock::new, OnceLock::from);
+        Arc::new(Self { credential, written, bytes: Mutex::new(bytes), hash })
     }
 
     /// The bytes as they came; `None` once they were dropped.
@@ -36,10 +35,7 @@ impl KeptBody {
 
     /// The hash of the canonical form; `None` where the body is no JSON or is gone.
     pub(crate) fn hash(&self) -> Option<u64> {
-        *self.hash.get_or_init(|| {
-            let plain = plain(&self.bytes()?, self.encoding, self.limit)?;
-            json::canonical_hash(&plain, CHANGEABLE)
-        })
+        *self.hash.get_or_init(|| hash(&self.written.plain(&self.bytes()?)?))
     }
 
     /// Whether the hash is already known, so that asking costs nothing.
@@ -55,13 +51,4 @@ impl KeptBody {
     pub(crate) fn drop_bytes(&self) {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
-}
-
-/// A body's plain text; `None` where it cannot be read, or not within `limit` bytes.
-pub(crate) fn plain(bytes: &Bytes, encoding: Option<Encoding>, limit: usize) -> Option<Bytes> {
-    let encoding = encoding?;
-    if encoding == Encoding::Identity {
-        return Some(bytes.clone());
-    }
-    decode_all(encoding, bytes, limit).ok().map(Bytes::from)
 }

@@ -8,6 +8,7 @@ mod admin;
 mod answer;
 pub mod app;
 pub mod body;
+mod body_text;
 pub mod cli;
 mod client_socket;
 pub mod clock;

@@ -269,7 +269,7 @@ async fn forward(
         },
     };
     drop(upload);
-    let understood = Understood::of(&shared, &parts, path_of(&full), (&taken, opened), wishes);
+    let understood = Understood::of(&shared, &parts, path_of(&full), (&taken, opened), wishes).await;
     let target = match (understood.upstream(), target) {
         (Some(name), _) if to.is_none() => shared.targets.named(name, ask),
         (Some(_) | None, known) => known,

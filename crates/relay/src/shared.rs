@@ -14,6 +14,7 @@ use relay_core::ledger::Ledger;
 use tokio::sync::watch;
 
 use crate::body::{Room, SendBody};
+use crate::body_text::Reader;
 use crate::clock::Clock;
 use crate::cookies::{self, Cookies};
 use crate::credential::AccountKey;
@@ -65,6 +66,7 @@ pub(crate) struct Lasting {
     pub(crate) observers: Observers,
     pub(crate) status: Arc<Status>,
     pub(crate) started: Moment,
+    pub(crate) reader: Reader,
     system_proxies: SystemProxies,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
@@ -104,6 +106,7 @@ impl Shared {
                 observers,
                 status,
                 started: clock.now(),
+                reader: Reader::default(),
                 clock,
                 system_proxies,
                 ledger: Mutex::default(),

@@ -15,16 +15,17 @@ use relay_core::dialect::{Route, model_of, route};
 use relay_core::event::{Event, Labels};
 use relay_core::evidence::{Nature, Operation};
 use relay_core::failure::label;
-use relay_core::json::{Peek, peek};
+use relay_core::json::Peek;
 use relay_core::ledger::Identity;
 use relay_core::preamble::{Asked, Hold};
 
 use crate::body::Taken;
+use crate::body_text::{Read, Written};
 use crate::credential::account_key;
 use crate::decode::Encoding;
 use crate::drive::{Drive, Order};
 use crate::headers::forwardable;
-use crate::kept::{KeptBody, plain};
+use crate::kept::KeptBody;
 use crate::open::OpenCall;
 use crate::profile;
 use crate::shared::Shared;
@@ -46,12 +47,14 @@ pub(crate) struct Understood {
     by: Option<config::Route>,
     wishes: Wishes,
     opened: Moment,
-    encoding: Option<Encoding>,
+    written: Written,
+    /// The body's mark, if it was made.
+    hash: Option<Option<u64>>,
 }
 
 impl Understood {
     /// Reads a request that was accepted at a moment, as far as it was taken in.
-    pub(crate) fn of(
+    pub(crate) async fn of(
         shared: &Shared,
         parts: &Parts,
         path: &str,
@@ -60,14 +63,13 @@ impl Understood {
     ) -> Self {
         let route = route(&parts.method, path);
         let encoding = Encoding::named(parts.headers.get_all(http::header::CONTENT_ENCODING));
+        let written = Written { encoding, limit: decode_limit(shared) };
         let posted = parts.method == Method::POST;
-        let (kept, mut peeked) = match taken {
-            Taken::Kept(bytes, _) if posted => {
-                (true, plain(bytes, encoding, decode_limit(shared)).and_then(|plain| peek(&plain)))
-            }
-            Taken::Kept(..) => (true, None),
-            Taken::Passing(_) => (false, None),
+        let (kept, Read { peeked, hash }) = match taken {
+            Taken::Kept(bytes, _) => (true, shared.reader.read(bytes, written).await),
+            Taken::Passing(_) => (false, Read::default()),
         };
+        let mut peeked = peeked.filter(|_| posted);
         if let Some(model) = model_of(path) {
             // Where the path names the model, the body does not.
             peeked.get_or_insert_default().model = Some(model.to_owned());
@@ -80,7 +82,7 @@ impl Understood {
         let model = peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let by = shared.config.route(path, client.kind, model).cloned();
         let nature = nature(route.operation, kept, peeked.as_ref());
-        Self { route, streams, events, client, nature, peeked, by, wishes, opened, encoding }
+        Self { route, streams, events, client, nature, peeked, by, wishes, opened, written, hash }
     }
 
     /// How often its client sees an interim answer while it waits.
@@ -109,7 +111,7 @@ impl Understood {
             Taken::Kept(bytes, place) => (Some((bytes, place)), None),
             Taken::Passing(passing) => (None, Some(passing)),
         };
-        let body = KeptBody::new(account.number(), self.encoding, decode_limit(shared), kept);
+        let body = KeptBody::new(account.number(), self.written, kept, self.hash);
         let (profile_name, profile) =
             profile::of(&shared.config, self.by.as_ref(), &self.client, &self.wishes);
         let (before, not_before) = inherited(shared, &self.client, &body, opened);

@@ -249,7 +249,8 @@ pub(super) const BODIES: &[Key<Bodies>] = &[
         name: "each",
         shape: "size",
         default: "\"128MiB\"",
-        doc: "How much of one request is kept for a resend. A larger one is streamed and never sent again.",
+        doc: "How much of one request is kept for a resend. A larger one is streamed and never sent again. An encoded \
+              request is decoded to look at it, to at most this size, two at a time.",
         set: |bodies, given| given.size(0..=1 << 40).map(|value| bodies.each = value),
     },
     Key {

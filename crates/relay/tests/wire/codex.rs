@@ -5,7 +5,7 @@ use relay_core::client::Kind;
 use relay_sim::fixtures::codex as wire;
 use relay_sim::script::stream_bytes;
 use relay_sim::{Ending, Event, Reply, Request, Script, Upstream};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use tokio::time::Instant;
 
 use crate::support::{Bench, CONTINUED, SOON, TURN, bounded, codex, invents_no_time, ms, plain, towards};
@@ -67,24 +67,44 @@ async fn a_fatal_capacity_event_after_output_is_withheld_and_the_connection_cut(
     }
 }
 
+/// What of a gzip stream can be read.
+fn unzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    let _cut_short = flate2::read::MultiGzDecoder::new(bytes).read_to_end(&mut text);
+    text
+}
+
 #[tokio::test]
-async fn in_an_encoded_stream_the_piece_with_the_event_is_withheld() {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(&stream_bytes(&wire::partial("hello"))).unwrap();
-    encoder.flush().unwrap();
-    let before = std::mem::take(encoder.get_mut());
-    encoder.write_all(&stream_bytes(&[wire::failed(FATAL, "busy")])).unwrap();
-    encoder.flush().unwrap();
-    let after = std::mem::take(encoder.get_mut());
-    let reply = Reply::status(200)
-        .header("content-type", "text/event-stream")
-        .header("content-encoding", "gzip")
-        .bytes_stream(vec![before.clone(), after])
-        .spaced(ms(5));
-    let (bench, answer) = asked(reply, &codex("turn-1", TURN), |_| {}).await;
-    assert!(is_cut(answer.ending));
-    assert_eq!(answer.body, before);
-    assert!(bench.story(1).await.ends_with("cut 1, cut"));
+async fn of_an_encoded_stream_all_output_before_the_event_passes_and_the_event_does_not() {
+    let (before, fatal) =
+        (stream_bytes(&wire::partial("hello")), stream_bytes(&[wire::failed(FATAL, "busy")]));
+    // With a flush between them, as services stream, and without one, where a match may reach from one into the other.
+    for flushed in [true, false] {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(&before).unwrap();
+        if flushed {
+            encoder.flush().unwrap();
+        }
+        let cut = encoder.get_ref().len();
+        encoder.write_all(&fatal).unwrap();
+        let encoded = encoder.finish().unwrap();
+        let (first, second) = encoded.split_at(cut);
+        let (middle, last) = encoded.split_at(encoded.len() - 12);
+        for pieces in [vec![first, second], vec![&encoded], vec![middle, last]] {
+            let reply = Reply::status(200)
+                .header("content-type", "text/event-stream")
+                .header("content-encoding", "gzip")
+                .bytes_stream(pieces.iter().map(|piece| piece.to_vec()).collect())
+                .spaced(ms(5));
+            let (bench, answer) = asked(reply, &codex("turn-1", TURN), |_| {}).await;
+            assert!(is_cut(answer.ending));
+            assert!(encoded.starts_with(&answer.body));
+            let text = unzipped(&answer.body);
+            assert!(text.starts_with(&before), "{flushed}: {}", String::from_utf8_lossy(&text));
+            assert!(!text[before.len()..].windows(2).any(|end| end == b"\n\n"), "the event is whole");
+            assert!(bench.story(1).await.ends_with("cut 1, cut"));
+        }
+    }
 }
 
 #[tokio::test]
