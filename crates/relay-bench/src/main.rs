@@ -5,6 +5,7 @@
 //! relay-bench origin           a service that answers at once, streams, and sends in bulk
 //! relay-bench bare URL         a reverse proxy of hyper's own client and server, and nothing else
 //! relay-bench run RELAY        starts both and the relay, measures, prints a table
+//! relay-bench load URL SECONDS asks a relay that runs already, for a profiler to look at
 //! ```
 
 mod bare;
@@ -24,6 +25,18 @@ fn main() -> Result<()> {
         ["origin"] => runtime.block_on(origin::serve()),
         ["bare", upstream] => runtime.block_on(bare::serve(upstream)),
         ["run", relay, rest @ ..] => runtime.block_on(scenes::run(relay, rest)),
-        _ => bail!("usage: relay-bench origin | bare URL | run RELAY [--rounds N] [--quick]"),
+        ["load", url, seconds] => runtime.block_on(load(url, seconds.parse()?)),
+        _ => bail!(
+            "usage: relay-bench origin | bare URL | run RELAY [--rounds N] [--quick] | load URL SECONDS"
+        ),
     }
+}
+
+/// Asks for some seconds and says how often.
+#[expect(clippy::print_stdout, reason = "the count is what was asked for")]
+async fn load(url: &str, seconds: u64) -> Result<()> {
+    let address = url.trim_start_matches("http://").trim_end_matches('/');
+    let (count, _) = load::ask_for(address, 16, std::time::Duration::from_secs(seconds)).await?;
+    println!("{count} requests");
+    Ok(())
 }

@@ -4,6 +4,7 @@
 //! No variant has a field that could hold a header, a body or a message: what comes from outside passes through
 //! [`crate::failure::label`] first.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::evidence::{Evidence, Operation};
@@ -99,7 +100,7 @@ pub enum Event {
     /// A call was accepted and understood.
     CallOpened {
         /// Its names.
-        labels: Labels,
+        labels: Arc<Labels>,
         /// It goes on from what an earlier call of the same client spent.
         inherited_sends: u32,
     },

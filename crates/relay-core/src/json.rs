@@ -117,6 +117,16 @@ impl<'a> Members<'a> {
         map: &mut A,
     ) -> Result<bool, A::Error> {
         let Some(name) = map.next_key_seed(NameIn(names))? else { return Ok(false) };
+        self.read_value(name, map)?;
+        Ok(true)
+    }
+
+    /// Reads the value of a member whose name was read: one that is looked for, or any other.
+    fn read_value<A: MapAccess<'a>>(
+        &mut self,
+        name: Option<&'static str>,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
         if let Some(name) = name {
             self.is_ambiguous |= self.known.contains_key(name);
             match map.next_value::<Option<&RawValue>>()? {
@@ -126,7 +136,14 @@ impl<'a> Members<'a> {
         } else {
             self.has_others |= map.next_value::<Option<IgnoredAny>>()?.is_some();
         }
-        Ok(true)
+        Ok(())
+    }
+
+    /// Adds those of another object, which come before its own.
+    fn add(&mut self, other: Self) {
+        self.known.extend(other.known);
+        self.has_others |= other.has_others;
+        self.is_ambiguous |= other.is_ambiguous;
     }
 
     /// A member as it is written.
@@ -167,8 +184,9 @@ fn is_full(value: &str) -> bool {
 /// none.
 fn each_item<'a>(text: &'a str, names: &'static [&'static str], each: impl FnMut(Members<'a>)) -> Option<()> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    deserializer.deserialize_seq(Items { names, each }).ok()?;
-    deserializer.end().ok()
+    let shape = Items { names, each }.deserialize(&mut deserializer).ok()?;
+    deserializer.end().ok()?;
+    matches!(shape, Shape::Array { .. }).then_some(())
 }
 
 /// The first item of the array that `text` is.
@@ -264,17 +282,76 @@ struct Items<F> {
     each: F,
 }
 
+/// What was there to be read item by item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// An array.
+    Array {
+        /// It has no items.
+        empty: bool,
+    },
+    /// `null`.
+    Nothing,
+    /// Anything else.
+    Other {
+        /// It holds something; see [`is_full`].
+        full: bool,
+    },
+}
+
+impl<'de, F: FnMut(Members<'de>)> DeserializeSeed<'de> for Items<F> {
+    type Value = Shape;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Shape, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
 impl<'de, F: FnMut(Members<'de>)> Visitor<'de> for Items<F> {
-    type Value = ();
+    type Value = Shape;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
+        f.write_str("a JSON value")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Shape, A::Error> {
+        let mut empty = true;
         while let Some(members) = seq.next_element_seed(Wanted(self.names))? {
+            empty = false;
             (self.each)(members);
         }
-        Ok(())
+        Ok(Shape::Array { empty })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shape, A::Error> {
+        let mut full = false;
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+            full = true;
+        }
+        Ok(Shape::Other { full })
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Shape, E> {
+        Ok(Shape::Other { full: !text.is_empty() })
+    }
+
+    fn visit_bool<E: de::Error>(self, full: bool) -> Result<Shape, E> {
+        Ok(Shape::Other { full })
+    }
+
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Shape, E> {
+        Ok(Shape::Other { full: true })
+    }
+
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Shape, E> {
+        Ok(Shape::Other { full: true })
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Shape, E> {
+        Ok(Shape::Other { full: true })
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Shape, E> {
+        Ok(Shape::Nothing)
     }
 }

@@ -91,7 +91,7 @@ pub(crate) fn starts_like_a_secret(text: &str) -> bool {
 
 /// Whether a well-known secret begins in the word.
 fn starts_as_known(word: &str) -> bool {
-    STARTS.iter().any(|start| {
+    STARTS.iter().filter(|start| word.len() >= start.len() + 4).any(|start| {
         let mut places = word.match_indices(start);
         places.any(|(at, _)| begins_at(word, at) && word.len() - at >= start.len() + 4)
     })

@@ -34,7 +34,9 @@ impl Written {
     pub(crate) fn plain(self, bytes: &Bytes) -> Option<Bytes> {
         match self.encoding? {
             Encoding::Identity => Some(bytes.clone()),
-            encoding => decode_all(encoding, bytes, self.limit).ok().map(Bytes::from),
+            encoding @ (Encoding::Gzip | Encoding::Deflate | Encoding::Brotli | Encoding::Zstd) => {
+                decode_all(encoding, bytes, self.limit).ok().map(Bytes::from)
+            }
         }
     }
 

@@ -174,10 +174,18 @@ mod tests {
 /// A process that was stopped, or a machine that slept, finds its timers run out before it has read what arrived
 /// meanwhile. So a limit that is noticed late does not hold: it starts anew, once, and what is in the socket is
 /// read first.
+///
+/// Life is seen far more often than it is missed, so it costs a look at the clock and no more: the timer is set when
+/// somebody waits, and when it fires it is set anew for what is left.
 #[derive(Debug)]
 pub struct IdleLimit {
     span: Duration,
-    timer: std::pin::Pin<Box<tokio::time::Sleep>>,
+    until: tokio::time::Instant,
+    timer: Option<std::pin::Pin<Box<tokio::time::Sleep>>>,
+}
+
+fn until(span: Duration) -> tokio::time::Instant {
+    tokio::time::Instant::now() + span
 }
 
 /// A timer that fires later than this was not watched when it should have.
@@ -187,23 +195,28 @@ impl IdleLimit {
     /// A limit of `span`, from now.
     #[must_use]
     pub fn new(span: Duration) -> Self {
-        Self { span, timer: Box::pin(tokio::time::sleep(span)) }
+        Self { span, until: until(span), timer: None }
     }
 
     /// Life was seen: the limit counts from now.
     pub fn restart(&mut self) {
-        let until = tokio::time::Instant::now() + self.span;
-        self.timer.as_mut().reset(until);
+        self.until = until(self.span);
     }
 
     /// Ready when nothing was seen for the whole span while somebody looked.
     pub fn poll_passed(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<()> {
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(self.until)));
         loop {
-            std::task::ready!(self.timer.as_mut().poll(cx));
-            if tokio::time::Instant::now().duration_since(self.timer.deadline()) < LATE {
+            std::task::ready!(timer.as_mut().poll(cx));
+            let now = tokio::time::Instant::now();
+            let is_late = now.duration_since(timer.deadline()) >= LATE;
+            if now >= self.until && !is_late {
                 return std::task::Poll::Ready(());
             }
-            self.restart();
+            if now >= self.until {
+                self.until = until(self.span);
+            }
+            timer.as_mut().reset(self.until);
         }
     }
 

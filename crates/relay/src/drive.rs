@@ -18,7 +18,7 @@ use crate::answer::Answer;
 use crate::body::{Passing, SendBody};
 use crate::clock::{RealDice, sleep_until};
 use crate::credential::AccountKey;
-use crate::headers::{forwardable_answer, keep_case};
+use crate::headers::{forwardable_answer, forwardable_extensions};
 use crate::open::OpenCall;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::target::Target;
@@ -138,8 +138,8 @@ impl Drive {
         *request.method_mut() = order.method.clone();
         *request.uri_mut() = http::Uri::from(order.target.path_and_query.clone());
         *request.headers_mut() = order.headers.clone();
-        keep_case(&order.extensions, request.extensions_mut());
-        let host = HeaderValue::from_str(&upstream.url.authority()).map_err(|_invalid| {
+        *request.extensions_mut() = order.extensions.clone();
+        let host = upstream.host.clone().ok_or_else(|| {
             Box::new(
                 Failure::of_transport(Fault::NeverSent, Evidence::NeverSent)
                     .saying("its host name cannot stand in a header"),
@@ -297,9 +297,9 @@ impl Drive {
                 answer.release();
                 Ok(reply(answer, self.open, outcome, None, touch))
             }
-            (Say::Cut, Some(answer)) => {
+            (Say::Cut, Some(mut answer)) => {
                 self.open.close(outcome);
-                let mut head = head(&answer, Touch::default());
+                let mut head = take_head(&mut answer, Touch::default());
                 // With all that it announced, it would look whole.
                 head.headers.remove(http::header::CONTENT_LENGTH);
                 Ok(Response::from_parts(head, ReplyBody::cutting(answer)))
@@ -322,13 +322,13 @@ fn unasked() -> Failure {
     Failure { code: Some("malformed".into()), ..failure.saying("it changed the protocol unasked") }
 }
 
-/// The head that a client gets of an upstream's answer.
-fn head(answer: &Answer, touch: Touch) -> http::response::Parts {
+/// The head that a client gets of an upstream's answer, which has none any more.
+fn take_head(answer: &mut Answer, touch: Touch) -> http::response::Parts {
     let mut head = Response::new(()).into_parts().0;
     head.status =
         touch.status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(answer.head.status);
-    head.headers = forwardable_answer(&answer.head.headers);
-    keep_case(&answer.head.extensions, &mut head.extensions);
+    head.headers = forwardable_answer(std::mem::take(&mut answer.head.headers));
+    head.extensions = forwardable_extensions(std::mem::take(&mut answer.head.extensions));
     if touch.status.is_some() {
         // The words belong to the old status.
         head.extensions.remove::<hyper::ext::ReasonPhrase>();
@@ -340,14 +340,16 @@ fn head(answer: &Answer, touch: Touch) -> http::response::Parts {
 }
 
 fn reply(
-    answer: Answer,
+    mut answer: Answer,
     open: OpenCall,
     outcome: Outcome,
     ending: Option<Verdict>,
     touch: Touch,
 ) -> Response<ReplyBody> {
-    let head = head(&answer, touch);
-    Response::from_parts(head, ReplyBody::passing(answer, open, outcome, ending))
+    let head = take_head(&mut answer, touch);
+    let length = head.headers.get(http::header::CONTENT_LENGTH);
+    let announced = length.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    Response::from_parts(head, ReplyBody::passing(answer, announced, open, outcome, ending))
 }
 
 /// How long a client that is told of an error of ours may go on uploading.

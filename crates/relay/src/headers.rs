@@ -31,18 +31,18 @@ pub fn forwardable(from: &HeaderMap) -> HeaderMap {
 
 /// The headers of an answer that travel back to the client.
 #[must_use]
-pub fn forwardable_answer(from: &HeaderMap) -> HeaderMap {
-    end_to_end(from, |_| false)
+pub fn forwardable_answer(from: HeaderMap) -> HeaderMap {
+    // Most have nothing else.
+    if from.keys().any(ends_at_this_hop) { end_to_end(&from, |_| false) } else { from }
 }
 
-/// Lets the message that is sent keep the letter case of header names, and the reason phrase, of the one that came.
-///
-/// hyper keeps both in extensions that only it can read, so all extensions are copied. An upgrade is not: it
-/// belongs to the connection it came on.
-pub fn keep_case(from: &Extensions, to: &mut Extensions) {
-    let mut copy = from.clone();
-    copy.remove::<hyper::upgrade::OnUpgrade>();
-    to.extend(copy);
+/// The extensions of a message for the one that is sent in its place. hyper keeps in them what only it can read: the
+/// letter case of header names, and the reason phrase. An upgrade is not handed on: it belongs to the connection it
+/// came on.
+#[must_use]
+pub fn forwardable_extensions(mut from: Extensions) -> Extensions {
+    from.remove::<hyper::upgrade::OnUpgrade>();
+    from
 }
 
 /// Copies in order: `HeaderMap::remove` would move the last header into the gap.
@@ -166,7 +166,7 @@ mod tests {
             ("expect", "kept: it means nothing here"),
             ("retry-after", "3"),
         ];
-        assert_eq!(lines(&forwardable_answer(&from)), kept);
+        assert_eq!(lines(&forwardable_answer(from)), kept);
     }
 
     #[test]

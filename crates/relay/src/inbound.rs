@@ -50,9 +50,13 @@ pub(crate) async fn connection(current: Arc<ArcSwap<Shared>>, stream: TcpStream)
     let (flushed, held) = (Arc::clone(&signs.flushed), Arc::clone(&busy));
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let version = request.version();
-        let answer = serve(current.load_full(), request, interim.clone());
+        let (shared, interim) = (current.load_full(), interim.clone());
         let (flushed, held) = (Arc::clone(&flushed), Arc::clone(&held));
-        async move { Ok::<_, Abort>(answer.await?.map(|body| body.leaving_by(flushed, version).holding(held))) }
+        // Hyper keeps the room of this future as long as the connection: what is boxed goes with the answer.
+        Box::pin(async move {
+            let answer = serve(shared, request, interim).await?;
+            Ok::<_, Abort>(answer.map(|body| body.leaving_by(flushed, version).holding(held)))
+        })
     });
     let server = server(limits);
     let connection = server.serve_connection_with_upgrades(TokioIo::new(socket), service);

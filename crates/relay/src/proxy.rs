@@ -164,6 +164,10 @@ impl Proxies {
 
     /// The proxy on the way to `upstream`.
     pub(crate) fn towards(&self, upstream: &Upstream) -> Option<Arc<Proxy>> {
+        upstream.via.get_or_init(|| self.found(upstream)).clone()
+    }
+
+    fn found(&self, upstream: &Upstream) -> Option<Arc<Proxy>> {
         if upstream.url.is_loopback() {
             return None;
         }

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use crate::answer::{Answer, Next};
 use crate::clock::IdleLimit;
-use crate::headers::{forwardable_answer, keep_case};
+use crate::headers::{forwardable_answer, forwardable_extensions};
 use crate::open::OpenCall;
 use crate::upstream::AnswerBody;
 use crate::waiting::EarlyStream;
@@ -152,14 +152,15 @@ impl ReplyBody {
         Self::of(Kind::Plain(Box::new(body)))
     }
 
-    /// The upstream's answer; `ending` where the listener has heard its end already.
-    pub(crate) fn passing(answer: Answer, call: OpenCall, outcome: Outcome, ending: Option<Verdict>) -> Self {
+    /// The upstream's answer, of `announced` bytes where it says so; `ending` where the listener has heard its end already.
+    pub(crate) fn passing(
+        answer: Answer,
+        announced: Option<u64>,
+        call: OpenCall,
+        outcome: Outcome,
+        ending: Option<Verdict>,
+    ) -> Self {
         let idle = IdleLimit::new(call.idle());
-        let announced = answer
-            .head
-            .headers
-            .get(header::CONTENT_LENGTH)
-            .and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let progress = answer.progress();
         Self::of(Kind::Passing(Box::new(Passing {
             answer,
@@ -396,7 +397,7 @@ pub(crate) fn pass_on(answer: Response<AnswerBody>) -> Response<ReplyBody> {
     let (head, body) = answer.into_parts();
     let mut response = Response::new(ReplyBody::plain(body));
     *response.status_mut() = head.status;
-    *response.headers_mut() = forwardable_answer(&head.headers);
-    keep_case(&head.extensions, response.extensions_mut());
+    *response.headers_mut() = forwardable_answer(head.headers);
+    *response.extensions_mut() = forwardable_extensions(head.extensions);
     response
 }

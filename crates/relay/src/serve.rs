@@ -1,5 +1,6 @@
 //! One client request, from its head to the start of its call.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -196,7 +197,16 @@ fn path_of(full: &str) -> &str {
     full.split('?').next().unwrap_or_default()
 }
 
-async fn refuse(request: Request<Incoming>, path: &str, refused: Refused) -> Response<ReplyBody> {
+/// Boxed, as all that is rare: it would make room in the future of every request.
+fn refuse(
+    request: Request<Incoming>,
+    path: &str,
+    refused: Refused,
+) -> Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send + '_>> {
+    Box::pin(refuse_now(request, path, refused))
+}
+
+async fn refuse_now(request: Request<Incoming>, path: &str, refused: Refused) -> Response<ReplyBody> {
     let (parts, body) = request.into_parts();
     // A client that is still uploading would see a broken pipe instead of the answer. One that waits to be asked
     // for its body is not asked.
@@ -234,8 +244,8 @@ async fn forward(
     };
     let upgrades = tunnel::is_upgrade(&request);
     // A WebSocket opens with GET on the path that a POST generates on.
-    let generates = route(&Method::POST, path_of(&full)).operation == Operation::Generation;
-    if upgrades && generates && tunnel::is_websocket(request.headers()) {
+    let generates = || route(&Method::POST, path_of(&full)).operation == Operation::Generation;
+    if upgrades && tunnel::is_websocket(request.headers()) && generates() {
         return Ok(tunnel::use_http());
     }
     let verdict = judge(request.headers(), &full);
@@ -250,7 +260,7 @@ async fn forward(
         Err(refusal) if upgrades || !may_be_routed => {
             return Ok(refuse(request, path_of(&full), refusal.into()).await);
         }
-        Ok(target) if upgrades => return Ok(tunnel::open(shared, target, request).await),
+        Ok(target) if upgrades => return Ok(Box::pin(tunnel::open(shared, target, request)).await),
         known => known,
     };
     let opened = shared.clock.now();

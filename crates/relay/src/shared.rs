@@ -158,7 +158,7 @@ impl Shared {
             Http2::Always => true,
         };
         let via = self.proxies.towards(upstream);
-        Way { origin: upstream.origin(), via, http2: wanted && upstream.is_https() }
+        Way { origin: Arc::clone(&upstream.origin), via, http2: wanted && upstream.is_https() }
     }
 }
 

@@ -17,7 +17,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::header::{HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
@@ -27,6 +27,7 @@ use relay_core::units::Invalid;
 use relay_core::{BaseUrl, Scheme};
 
 use crate::credential::{Elsewhere, Issuer, Verdict, lend};
+use crate::proxy::Proxy;
 use crate::upstream::Origin;
 
 /// Paths that belong to a version of the API, and that clients send without it if their base URL has none.
@@ -72,15 +73,26 @@ pub struct Upstream {
     pub http2: Option<Http2>,
     /// The proxy on the way; as the settings say for all where it is `None`.
     pub proxy: Option<ProxyChoice>,
+    /// Where connections go.
+    pub(crate) origin: Arc<Origin>,
+    /// What its requests have as `Host`; `None` where no header can hold it.
+    pub(crate) host: Option<HeaderValue>,
+    /// The proxy that was found for it, once somebody asked.
+    pub(crate) via: OnceLock<Option<Arc<Proxy>>>,
 }
 
 impl Upstream {
     /// The entry `name` of the settings.
     #[must_use]
     pub fn of(name: &str, entry: &config::Upstream) -> Self {
+        let url = &entry.url;
+        let https = url.scheme() == Scheme::Https;
         Self {
             name: name.to_owned(),
-            url: entry.url.clone(),
+            origin: Arc::new(Origin { https, host: url.host().to_owned(), port: url.port() }),
+            host: HeaderValue::from_str(&url.authority()).ok(),
+            via: OnceLock::new(),
+            url: url.clone(),
             api_key: entry.api_key.clone(),
             headers: entry.headers.clone(),
             allow_plaintext: entry.allow_plaintext,
@@ -101,13 +113,7 @@ impl Upstream {
     /// Whether TLS is spoken.
     #[must_use]
     pub fn is_https(&self) -> bool {
-        self.url.scheme() == Scheme::Https
-    }
-
-    /// Where connections go.
-    #[must_use]
-    pub fn origin(&self) -> Origin {
-        Origin { https: self.is_https(), host: self.url.host().to_owned(), port: self.url.port() }
+        self.origin.https
     }
 
     /// Scheme, host and port, as one reads them.

@@ -8,7 +8,7 @@ use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
 
 use crate::body::SendBody;
-use crate::headers::{forwardable, forwardable_answer, keep_case};
+use crate::headers::{forwardable, forwardable_answer, forwardable_extensions};
 use crate::reply::{ReplyBody, pass_on, text};
 use crate::shared::Shared;
 use crate::target::Target;
@@ -60,11 +60,11 @@ pub(crate) async fn open(
     let path = target.path_and_query.to_string();
     *ask.uri_mut() = http::Uri::from(target.path_and_query);
     *ask.headers_mut() = forwardable(&parts.headers);
-    keep_case(&parts.extensions, ask.extensions_mut());
+    *ask.extensions_mut() = forwardable_extensions(parts.extensions);
     let headers = ask.headers_mut();
     upstream.lend_key(headers, &path);
-    if let Ok(host) = HeaderValue::from_str(&upstream.url.authority()) {
-        headers.insert(header::HOST, host);
+    if let Some(host) = &upstream.host {
+        headers.insert(header::HOST, host.clone());
     }
     for (name, value) in &upstream.headers {
         headers.insert(name, value.clone());
@@ -102,8 +102,8 @@ pub(crate) async fn open(
     });
     let mut response = Response::new(ReplyBody::own(""));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    *response.headers_mut() = forwardable_answer(answer.headers());
-    keep_case(answer.extensions(), response.extensions_mut());
+    *response.headers_mut() = forwardable_answer(answer.headers().clone());
+    *response.extensions_mut() = forwardable_extensions(answer.extensions().clone());
     change_protocol(response.headers_mut(), agreed);
     response
 }

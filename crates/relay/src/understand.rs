@@ -24,7 +24,7 @@ use crate::body_text::{Read, Written};
 use crate::credential::account_key;
 use crate::decode::Encoding;
 use crate::drive::{Drive, Order};
-use crate::headers::forwardable;
+use crate::headers::{forwardable, forwardable_extensions};
 use crate::kept::KeptBody;
 use crate::open::OpenCall;
 use crate::profile;
@@ -135,11 +135,12 @@ impl Understood {
         let mut open =
             OpenCall::new(Arc::clone(shared), shared.next_call(), Call::new(plan, opened), self.client, body);
         open.may_be_cut(turn);
-        open.emit(&Event::CallOpened { labels, inherited_sends: before.sends });
+        open.emit(&Event::CallOpened { labels: labels.into(), inherited_sends: before.sends });
         target.upstream.lend_key(&mut headers, target.path_and_query.as_str());
         let way = shared.way(&target.upstream, parts.version);
         let rules = shared.config.rules_for(self.route.dialect.name(), &target.upstream.name);
         let Parts { method, extensions, .. } = parts;
+        let extensions = forwardable_extensions(extensions);
         let order = Order { method, headers, extensions, target, way, account, passing, untouched };
         Drive { open, order, asked, rules, opened }
     }

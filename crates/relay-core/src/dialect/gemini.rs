@@ -39,6 +39,9 @@ pub fn model_of(path: &str) -> Option<&str> {
 }
 
 fn split_method(last: &str) -> Option<(&str, &str)> {
+    if !last.contains(['%', ':']) {
+        return None;
+    }
     ["%3A", "%3a"].iter().find_map(|colon| last.rsplit_once(colon)).or_else(|| last.rsplit_once(':'))
 }
 

@@ -161,11 +161,14 @@ fn of_object(top: &Members<'_>) -> Option<ErrorFields> {
     if says_error {
         return Some(flat(top));
     }
+    if top.has_others || names_output(top) {
+        return None;
+    }
     let fields = flat(top);
     // A type that speaks of no error is that of an event, and an event may well have a message or a detail.
     let is_event =
         kind.is_some_and(|kind| !kind.to_ascii_lowercase().contains("error")) && fields.http.is_none();
-    if is_event || top.has_others || names_output(top) {
+    if is_event {
         return None;
     }
     if let Some(detail) = top.get("detail").filter(|detail| is_full(detail)) {

@@ -3,7 +3,11 @@
 //! What it is not: the verdict on whether it may be sent twice (that is `evidence`). Whatever is not
 //! understood is reported as the kind that binds: an unknown tool counts as one that the service runs.
 
-use super::{Members, each_item};
+use std::fmt;
+
+use serde::de::{Deserializer as _, MapAccess, Visitor};
+
+use super::{Items, Members, NameIn, Shape, each_item};
 
 /// What a request body says, as far as it decides about sending it again.
 ///
@@ -94,67 +98,122 @@ const GEMINI_READS: &[&str] = &[
 /// How deep groups of tools are followed. Nobody nests them; whoever does is not understood.
 const DEEPEST: u8 = 8;
 
-/// Looks at a request body. `None` where it is no JSON object.
+/// Looks at a request body, once from its beginning to its end. `None` where it is no JSON object.
 #[must_use]
 pub fn peek(body: &[u8]) -> Option<Peek> {
-    let mut top = Members::of(std::str::from_utf8(body).ok()?, TOP)?;
+    let mut found = Found::in_body(std::str::from_utf8(body).ok()?)?;
     // Code Assist puts Gemini's body into one more object, beside the model.
-    if let Some(request) = top.get("request").and_then(|request| Members::of(request, TOP)) {
-        top.known.extend(request.known);
+    if let Some(inner) = found.members.get("request").and_then(Found::in_body) {
+        found.add(inner);
     }
+    let Found { members: top, has_input, peek } = found;
     let prompt_is_kept = top.get("prompt").is_some_and(|prompt| prompt.starts_with('{'));
-    let mut peek = Peek {
+    Some(Peek {
         model: top.text("model"),
         stream: top.get("stream").and_then(|value| value.parse().ok()),
         previous_response_id: top.is_full("previous_response_id"),
         conversation: top.is_full("conversation"),
         background: top.is_full("background"),
-        input_is_full: ["input", "messages", "contents"].iter().any(|name| top.is_full(name))
+        input_is_full: has_input
+            || ["messages", "contents"].iter().any(|name| top.is_full(name))
             || (top.is_full("prompt") && !prompt_is_kept),
         // The service may read the other of two members.
-        hosted_tools: top.is_ambiguous
+        hosted_tools: peek.hosted_tools
+            || top.is_ambiguous
             || prompt_is_kept
             || top.is_full("mcp_servers")
             || top.is_full("container"),
-        read_only_hosted: top.get("web_search_options").is_some(),
-        compaction: false,
-        item_reference: false,
-    };
-    if let Some(input) = top.get("input").filter(|input| input.starts_with('[')) {
-        look_at_input(input, &mut peek);
-    }
-    if let Some(tools) = top.get("tools") {
-        look_at_tools(tools, DEEPEST, &mut peek);
-    }
-    Some(peek)
+        read_only_hosted: peek.read_only_hosted || top.get("web_search_options").is_some(),
+        ..peek
+    })
 }
 
-fn look_at_input(input: &str, peek: &mut Peek) {
-    let read = each_item(input, ITEM, |item| {
-        peek.item_reference |= item.is_ambiguous;
-        let kind = item.text("type");
-        peek.compaction = kind.as_deref() == Some("compaction_trigger");
-        // The type of a reference may be left out; then an id is all it has.
-        let is_bare = kind.is_none() && item.get("role").is_none() && item.get("id").is_some();
-        peek.item_reference |= is_bare || kind.as_deref() == Some("item_reference");
-    });
-    // Nested deeper than can be followed: then it may point anywhere.
-    peek.item_reference |= read.is_none();
+/// What is found while a body is read.
+#[derive(Default)]
+struct Found<'a> {
+    /// Its members, but for those that are read item by item.
+    members: Members<'a>,
+    /// It has an `input` that brings something.
+    has_input: bool,
+    /// What its input and its tools say.
+    peek: Peek,
 }
 
-fn look_at_tools(tools: &str, depth: u8, peek: &mut Peek) {
-    let read = each_item(tools, TOOL, |tool| match side(&tool) {
+impl<'a> Found<'a> {
+    fn in_body(body: &'a str) -> Option<Self> {
+        let mut found = Self::default();
+        let mut deserializer = serde_json::Deserializer::from_str(body);
+        deserializer.deserialize_map(Body(&mut found)).ok()?;
+        deserializer.end().ok()?;
+        Some(found)
+    }
+
+    fn add(&mut self, inner: Self) {
+        self.members.add(inner.members);
+        self.has_input |= inner.has_input;
+        self.peek.compaction |= inner.peek.compaction;
+        self.peek.item_reference |= inner.peek.item_reference;
+        self.peek.hosted_tools |= inner.peek.hosted_tools;
+        self.peek.read_only_hosted |= inner.peek.read_only_hosted;
+    }
+}
+
+/// Reads a body into what is found of it.
+struct Body<'f, 'de>(&'f mut Found<'de>);
+
+impl<'de> Visitor<'de> for Body<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self(Found { members, has_input, peek }) = self;
+        let (mut inputs, mut tools) = (0_u8, 0_u8);
+        while let Some(name) = map.next_key_seed(NameIn(TOP))? {
+            match name {
+                Some("input") => {
+                    inputs = inputs.saturating_add(1);
+                    let each = |item| look_at_item(&item, peek);
+                    let input = map.next_value_seed(Items { names: ITEM, each })?;
+                    *has_input = matches!(input, Shape::Array { empty: false } | Shape::Other { full: true });
+                }
+                Some("tools") => {
+                    tools = tools.saturating_add(1);
+                    let each = |tool| look_at_tool(&tool, DEEPEST, peek);
+                    let shape = map.next_value_seed(Items { names: TOOL, each })?;
+                    peek.hosted_tools |= matches!(shape, Shape::Other { .. });
+                }
+                name => members.read_value(name, &mut map)?,
+            }
+        }
+        members.is_ambiguous |= inputs > 1 || tools > 1;
+        Ok(())
+    }
+}
+
+fn look_at_item(item: &Members<'_>, peek: &mut Peek) {
+    peek.item_reference |= item.is_ambiguous;
+    let kind = item.text("type");
+    peek.compaction = kind.as_deref() == Some("compaction_trigger");
+    // The type of a reference may be left out; then an id is all it has.
+    let is_bare = kind.is_none() && item.get("role").is_none() && item.get("id").is_some();
+    peek.item_reference |= is_bare || kind.as_deref() == Some("item_reference");
+}
+
+fn look_at_tool(tool: &Members<'_>, depth: u8, peek: &mut Peek) {
+    match side(tool) {
         Side::Client => {}
         Side::Reads => peek.read_only_hosted = true,
         Side::Hosted => peek.hosted_tools = true,
         Side::Group if depth == 0 => peek.hosted_tools = true,
         Side::Group => {
-            if let Some(tools) = tool.get("tools") {
-                look_at_tools(tools, depth - 1, peek);
-            }
+            let Some(tools) = tool.get("tools") else { return };
+            let read = each_item(tools, TOOL, |tool| look_at_tool(&tool, depth - 1, peek));
+            peek.hosted_tools |= read.is_none();
         }
-    });
-    peek.hosted_tools |= read.is_none();
+    }
 }
 
 /// Who runs a tool.

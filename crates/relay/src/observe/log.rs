@@ -46,7 +46,7 @@ pub struct Log {
     level: AtomicUsize,
     outlets: Vec<Outlet>,
     // The labels of open calls; events carry none but the first.
-    labels: Mutex<BTreeMap<CallId, Labels>>,
+    labels: Mutex<BTreeMap<CallId, Arc<Labels>>>,
 }
 
 impl std::fmt::Debug for Log {
@@ -142,7 +142,7 @@ impl Observer for Log {
         let closed;
         let labels = match event {
             Event::CallOpened { labels, .. } => {
-                open.insert(call, labels.clone());
+                open.insert(call, Arc::clone(labels));
                 Some(labels)
             }
             Event::CallClosed(_) => {
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn each_step_has_its_line() {
         insta::assert_snapshot!(
-            text(&Event::CallOpened { labels: labels(), inherited_sends: 2 }),
+            text(&Event::CallOpened { labels: labels().into(), inherited_sends: 2 }),
             @"[open] client=codex dialect=openai_responses operation=generation profile=interactive inherited_sends=2 model=gpt-x upstream=openai id=c7"
         );
         let fault = Event::FaultSeen {

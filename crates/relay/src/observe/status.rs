@@ -1,7 +1,7 @@
 //! What is going on and what was saved, for the status page, the closing line of `run` and the drain.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use relay_core::event::{CallId, Event, Labels, Outcome};
@@ -48,7 +48,7 @@ enum Doing {
 
 #[derive(Debug, Clone)]
 struct Open {
-    labels: Labels,
+    labels: Arc<Labels>,
     since: Moment,
     sends: u32,
     doing: Doing,

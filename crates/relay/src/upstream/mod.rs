@@ -79,7 +79,7 @@ impl fmt::Display for Origin {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Way {
     /// Where to.
-    pub origin: Origin,
+    pub origin: Arc<Origin>,
     /// Through this proxy.
     pub via: Option<Arc<Proxy>>,
     /// Whether HTTP/2 is spoken where the other side agrees; over TLS alone.
@@ -89,8 +89,8 @@ pub struct Way {
 impl Way {
     /// The straight way, over HTTP/1.1.
     #[must_use]
-    pub const fn straight(origin: Origin) -> Self {
-        Self { origin, via: None, http2: false }
+    pub fn straight(origin: impl Into<Arc<Origin>>) -> Self {
+        Self { origin: origin.into(), via: None, http2: false }
     }
 
     /// The same over HTTP/1.1.

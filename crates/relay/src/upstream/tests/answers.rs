@@ -1,7 +1,7 @@
 //! What becomes of an answer, and of whoever does not wait for it.
 
 use super::*;
-use crate::headers::{forwardable, forwardable_answer, keep_case};
+use crate::headers::{forwardable, forwardable_answer, forwardable_extensions};
 use hyper_util::rt::TokioIo;
 
 /// Accepts one connection, reads one request, writes `answer` and hands the socket over.
@@ -208,7 +208,7 @@ async fn the_letter_case_of_header_names_survives_the_whole_way() {
                 *request.uri_mut() = came.uri().clone();
                 *request.headers_mut() = forwardable(came.headers());
                 request.headers_mut().insert("host", origin.to_string().parse().unwrap());
-                keep_case(came.extensions(), request.extensions_mut());
+                *request.extensions_mut() = forwardable_extensions(came.extensions().clone());
                 let sent = upstreams
                     .send(Ask { way: Way::straight(origin), request, fresh: false, may_reuse_stale: false })
                     .await;
@@ -216,8 +216,8 @@ async fn the_letter_case_of_header_names_survives_the_whole_way() {
                     let (parts, body) = answer.into_parts();
                     let mut back = Response::new(body);
                     *back.status_mut() = parts.status;
-                    *back.headers_mut() = forwardable_answer(&parts.headers);
-                    keep_case(&parts.extensions, back.extensions_mut());
+                    *back.headers_mut() = forwardable_answer(parts.headers);
+                    *back.extensions_mut() = forwardable_extensions(parts.extensions);
                     back
                 })
             }
