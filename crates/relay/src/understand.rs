@@ -11,7 +11,7 @@ use relay_core::budget::Spent;
 use relay_core::call::{Call, Plan};
 use relay_core::client::{Client, Kind};
 use relay_core::config;
-use relay_core::dialect::{Route, model_of, route};
+use relay_core::dialect::{Route, model_of, route, unescaped};
 use relay_core::event::{Event, Labels};
 use relay_core::evidence::{Nature, Operation};
 use relay_core::failure::label;
@@ -58,6 +58,7 @@ impl Understood {
         (taken, opened): (&Taken, Moment),
         wishes: Wishes,
     ) -> Self {
+        let path = &*unescaped(path);
         let route = route(&parts.method, path);
         let encoding = Encoding::named(parts.headers.get_all(http::header::CONTENT_ENCODING));
         let posted = parts.method == Method::POST;
