@@ -301,7 +301,8 @@ fn refusal(listener: &Listener<'_>, why: Why, failure: &Failure) -> String {
         ),
         Why::Barred(Bar::Proxy) => (
             format!("the proxy on the way to {who} does not let the relay through{}.", after_colon(failure)),
-            "put its user name and password into HTTPS_PROXY or the key `proxy`, or set `proxy = \"none\"`",
+            "put its user name and password into HTTPS_PROXY or the key `proxy`, have it allow this connection, or \
+             set `proxy = \"none\"`",
         ),
     };
     lines(listener, failure, &what, hint)

@@ -41,6 +41,7 @@ mod connection;
 mod multiplexed;
 mod pool;
 mod proxied;
+mod socks;
 mod wire;
 
 pub(crate) use answer::io_kind;
