@@ -16,7 +16,7 @@ use crate::body::{Upload, UploadError, drain, take};
 use crate::credential::{judge, plan};
 use crate::drive::DRAIN;
 use crate::guard;
-use crate::interim::Interim;
+use crate::inbound::Line;
 use crate::observe::Notice;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::shared::Shared;
@@ -33,7 +33,7 @@ use crate::{admin, tunnel};
 pub(crate) async fn serve(
     shared: Arc<Shared>,
     mut request: Request<Incoming>,
-    interim: Interim,
+    line: Line,
 ) -> Result<Response<ReplyBody>, Abort> {
     as_http1(&mut request);
     if let Err(malformed) = well_formed(&request) {
@@ -42,7 +42,7 @@ pub(crate) async fn serve(
     }
     match checked(&shared, &request) {
         Ok(Checked::Ours(path)) => Ok(admin::answer(&shared, request.method(), &path)),
-        Ok(Checked::Forward(full)) => forward(shared, request, Addressed::of(full), interim).await,
+        Ok(Checked::Forward(full)) => forward(shared, request, Addressed::of(full), line).await,
         Err(refused) => {
             let path = request.uri().path().to_owned();
             Ok(refuse(request, &path, refused).await)
@@ -226,7 +226,7 @@ async fn forward(
     shared: Arc<Shared>,
     request: Request<Incoming>,
     Addressed { full, to }: Addressed,
-    interim: Interim,
+    Line { interim, place }: Line,
 ) -> Result<Response<ReplyBody>, Abort> {
     let wishes = match Wishes::of(request.headers(), &shared.config) {
         Ok(wishes) => wishes,
@@ -250,7 +250,7 @@ async fn forward(
         Err(refusal) if upgrades || !may_be_routed => {
             return Ok(refuse(request, path_of(&full), refusal.into()).await);
         }
-        Ok(target) if upgrades => return Ok(tunnel::open(shared, target, request).await),
+        Ok(target) if upgrades => return Ok(tunnel::open(shared, target, request, place).await),
         known => known,
     };
     let opened = shared.clock.now();

@@ -267,7 +267,7 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         name: "connections",
         shape: "whole number",
         default: "1024",
-        doc: "How many connections clients may have open at a time. One more is answered 503 and closed.",
+        doc: "How many connections clients may have open at a time, tunnels among them. One more is answered 503 and closed.",
         set: |limits, given| given.count(1..=1_000_000).map(|value| limits.connections = value),
     },
     Key {
