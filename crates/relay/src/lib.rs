@@ -18,6 +18,7 @@ pub mod demo;
 mod drive;
 pub mod guard;
 pub mod headers;
+mod hops;
 mod inbound;
 mod interim;
 mod keepalive;

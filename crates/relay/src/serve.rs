@@ -104,6 +104,11 @@ impl Refused {
         Self { status, fault: Fault::BadRequest, code: "malformed_request", words }
     }
 
+    /// RFC 5842, section 7.2.
+    const fn loops(words: String) -> Self {
+        Self { status: StatusCode::LOOP_DETECTED, fault: Fault::BadRequest, code: "loop_detected", words }
+    }
+
     fn upload(error: &UploadError, stall: Duration) -> Option<Self> {
         match error {
             UploadError::Broken(_) => None,
@@ -172,6 +177,9 @@ fn checked(shared: &Shared, request: &Request<Incoming>) -> Result<Checked, Refu
         return Ok(Checked::Ours(path.to_owned()));
     }
     shared.guard.forwarding(headers)?;
+    if let Some(words) = shared.hop.came_round(headers) {
+        return Err(Refused::loops(words));
+    }
     Ok(Checked::Forward(full))
 }
 
@@ -208,18 +216,19 @@ async fn refuse(request: Request<Incoming>, path: &str, refused: Refused) -> Res
 
 fn in_refusing_words(parts: &Parts, path: &str, refused: Refused) -> Response<ReplyBody> {
     let words = format!("steady-relay: {}", refused.words);
-    let codex = Client::of(&parts.headers).kind == Kind::Codex;
+    let kind = Client::of(&parts.headers).kind;
     let dialect = route(&parts.method, path).dialect;
-    let (content_type, body) = if codex {
+    // These two send a 5xx again, whatever stands beside it.
+    let insists = matches!(kind, Kind::Codex | Kind::GeminiCli) && refused.status.is_server_error();
+    let status = if insists { StatusCode::BAD_REQUEST } else { refused.status }.as_u16();
+    let (content_type, body) = if kind == Kind::Codex {
         // Codex prints the text of a 400 as it is.
         ("text/plain; charset=utf-8", words)
     } else {
-        (
-            "application/json",
-            dialect.error_body(refused.status.as_u16(), refused.fault, refused.code, &words).to_string(),
-        )
+        let body = dialect.error_body(status, refused.fault, refused.code, &words);
+        ("application/json", body.to_string())
     };
-    in_our_words(Own { status: refused.status.as_u16(), content_type, body, refuse_retry: true })
+    in_our_words(Own { status, content_type, body, refuse_retry: true })
 }
 
 async fn forward(

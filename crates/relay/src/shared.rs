@@ -14,10 +14,11 @@ use relay_core::ledger::Ledger;
 use tokio::sync::watch;
 
 use crate::body::{Room, SendBody};
-use crate::clock::Clock;
+use crate::clock::{Clock, drawn};
 use crate::cookies::{self, Cookies};
 use crate::credential::AccountKey;
 use crate::guard::Guard;
+use crate::hops::Hop;
 use crate::kept::KeptBody;
 use crate::observe::status::Status;
 use crate::observe::{Notice, Observer, Observers};
@@ -65,6 +66,7 @@ pub(crate) struct Lasting {
     pub(crate) observers: Observers,
     pub(crate) status: Arc<Status>,
     pub(crate) started: Moment,
+    pub(crate) hop: Hop,
     system_proxies: SystemProxies,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
@@ -105,6 +107,7 @@ impl Shared {
                 status,
                 started: clock.now(),
                 clock,
+                hop: Hop::of(drawn()),
                 system_proxies,
                 ledger: Mutex::default(),
                 cookies: Mutex::default(),

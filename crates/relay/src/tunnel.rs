@@ -64,6 +64,7 @@ pub(crate) async fn open(
     *ask.headers_mut() = forwardable(&parts.headers);
     keep_case(&parts.extensions, ask.extensions_mut());
     let headers = ask.headers_mut();
+    shared.hop.mark(headers, &parts.headers, &upstream);
     upstream.lend_key(headers, &path);
     if let Ok(host) = HeaderValue::from_str(&upstream.url.authority()) {
         headers.insert(header::HOST, host);
@@ -94,9 +95,9 @@ pub(crate) async fn open(
     let upstream_side = hyper::upgrade::on(&mut answer);
     let agreed = answer.headers().get(header::UPGRADE).cloned();
     tokio::spawn(async move {
-        let (Ok(client), Ok(upstream)) = tokio::join!(client_side, upstream_side) else { return };
         // The client's connection takes up its place as long as the tunnel is there.
         let _place = place;
+        let (Ok(client), Ok(upstream)) = tokio::join!(client_side, upstream_side) else { return };
         let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
         tokio::select! {
             // However it ends, both sides are closed.

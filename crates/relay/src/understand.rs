@@ -116,6 +116,7 @@ impl Understood {
         let (before, not_before) = inherited(shared, &self.client, &body, opened);
         let asked = self.asked(shared, opened);
         let mut headers = forwardable(&parts.headers);
+        shared.hop.mark(&mut headers, &parts.headers, &target.upstream);
         if self.early(shared).is_some() {
             // The head of a stream that begins early names no encoding.
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
