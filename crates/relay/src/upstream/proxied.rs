@@ -1,7 +1,10 @@
 //! The way through a proxy: a tunnel by CONNECT or SOCKS. Whatever fails here, nothing was sent.
 
-use std::convert::Infallible;
+use std::future::{Future as _, poll_fn};
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 
 use bytes::Bytes;
 use http::header::{HOST, PROXY_AUTHORIZATION};
@@ -11,8 +14,8 @@ use hyper_util::rt::TokioIo;
 
 use super::connect::Unconnected;
 use super::socks::{self, There};
-use super::wire::Transport;
-use super::{Cause, Origin};
+use super::wire::{MOST_INTERIM, Transport};
+use super::{BABBLE, Cause, Origin};
 use crate::proxy::{Proxy, Speech};
 
 type Socket = Box<dyn Transport>;
@@ -59,6 +62,11 @@ async fn connect(proxy: &Proxy, origin: &Origin, socket: Socket) -> Result<Socke
     if let Some(basic) = &proxy.basic {
         request.headers_mut().insert(PROXY_AUTHORIZATION, basic.clone());
     }
+    let interim = Arc::new(AtomicU32::new(0));
+    let counting = Arc::clone(&interim);
+    hyper::ext::on_informational(&mut request, move |_interim| {
+        counting.fetch_add(1, Ordering::Relaxed);
+    });
     let answering = async {
         let answer = sender.send_request(request).await.map_err(broke)?;
         match answer.status() {
@@ -67,13 +75,16 @@ async fn connect(proxy: &Proxy, origin: &Origin, socket: Socket) -> Result<Socke
         }
     };
     // The connection is driven from here, so that whoever drops this drops it too.
-    let driving = async move {
-        let _ended = connection.with_upgrades().await;
-        std::future::pending::<Infallible>().await
-    };
+    let mut driving = Some(Box::pin(connection.with_upgrades()));
+    let babbling = poll_fn(|cx| {
+        if driving.as_mut().is_some_and(|driving| driving.as_mut().poll(cx).is_ready()) {
+            driving = None;
+        }
+        if interim.load(Ordering::Relaxed) > MOST_INTERIM { Poll::Ready(()) } else { Poll::Pending }
+    });
     tokio::select! {
         answered = answering => Ok(Box::new(TokioIo::new(answered?))),
-        never = driving => match never {},
+        () = babbling => Err(failed(Cause::ProxyFailed, BABBLE)),
     }
 }
 

@@ -6,6 +6,8 @@ mod addressed;
 #[cfg(test)]
 mod from_clients;
 #[cfg(test)]
+mod interim;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod loops;
