@@ -21,6 +21,22 @@ async fn speak(at: SocketAddr) -> SendRequest<Bytes> {
     sender
 }
 
+/// The same, on a connection whose client gives signs of life: whenever some arrive, the relay flushes what it has.
+async fn speak_on(at: SocketAddr) -> SendRequest<Bytes> {
+    let socket = TcpStream::connect(at).await.unwrap();
+    let (sender, mut connection) = h2::client::handshake(socket).await.unwrap();
+    tokio::spawn(async move {
+        for doubled in 17..31 {
+            if tokio::time::timeout(ms(25), &mut connection).await.is_ok() {
+                return;
+            }
+            connection.set_target_window_size(1 << doubled);
+        }
+        let _ended = connection.await;
+    });
+    sender
+}
+
 fn request(at: SocketAddr, method: &Method, path: &str) -> http::request::Builder {
     Request::builder().method(method).uri(format!("http://{at}{path}")).version(Version::HTTP_2)
 }
@@ -90,7 +106,7 @@ async fn a_client_that_waits_sees_no_interim_answer() {
     // The same wait over HTTP/1.1 is full of them.
     let seen = exchange(at, &plain_turn(""), "").await;
     assert!(seen.matches("HTTP/1.1 102 ").count() >= 3 && seen.contains(OK), "{seen}");
-    let sender = speak(at).await;
+    let sender = speak_on(at).await;
     let mut answer = turn(&sender, at).await;
     let interim = std::future::poll_fn(|cx| answer.poll_informational(cx));
     assert!(soon(interim).await.is_none(), "the first head is the last");

@@ -1,12 +1,12 @@
 //! Interim answers of upstreams: some are a sign of life, and no end of them is no answer.
 
 use std::task::Poll;
-use std::time::Instant;
 
 use h2::server::SendResponse;
 use relay_core::config::{Config, Http2};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
+use tokio::time::Instant;
 
 use crate::support::{
     A_WHILE, accept, answer, exchange, ms, read_message, relay, secured, service, soon, towards, turn,

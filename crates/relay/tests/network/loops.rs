@@ -1,12 +1,12 @@
 //! Relays that have relays for upstreams: in a row, which is fine, and in a ring, which is noticed at once.
 
 use std::net::SocketAddr;
-use std::time::Instant;
 
 use relay_core::config::Config;
 use relay_sim::{Answer, Client, Reply, Request, Script, Upstream};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
+use tokio::time::Instant;
 
 use crate::support::{SOON, TURN, exchange, ms, read_message, relay, relay_on, service, soon, towards, turn};
 
