@@ -231,7 +231,7 @@ pub(super) const WAITING: &[Key<Waiting>] = &[
         shape: "time or `off`",
         default: "\"off\"",
         doc: "After how long of waiting the answer to a request for a stream is begun, with signs of life in the \
-              client's dialect until the real one comes. From then on a failure is told inside the stream.",
+              client's dialect until the real one comes. From then on a failure is told inside the stream, and an answer that comes whole is lost, which is told there too.",
         set: |waiting, given| given.time_or_off(ANY_TIME).map(|value| waiting.early_commit = value),
     },
     Key {
