@@ -42,7 +42,7 @@ fn types(body: &[u8], tree: Option<&Tree>) {
 fn hashes(body: &[u8], tree: Option<&Tree>) {
     let hash = canonical_hash(body, &[]);
     assert_eq!(hash.is_some(), tree.is_some());
-    let Some(tree) = tree.filter(|tree| tree.is_exact()) else { return };
+    let Some(tree) = tree.filter(|tree| tree.is_exact() && !has_long_run(body)) else { return };
     for order in [Order::Kept, Order::Sorted, Order::Reversed] {
         let mut text = String::new();
         tree.write(order, &mut text);
@@ -56,6 +56,11 @@ fn hashes(body: &[u8], tree: Option<&Tree>) {
         assert_eq!(Some(skipped), canonical_hash(bare.as_bytes(), &[]));
         assert_ne!(Some(skipped), canonical_hash(wrapped.as_bytes(), &[]));
     }
+}
+
+/// Whether a number may stand in the text that has more digits than its reader keeps: written anew it is another one.
+fn has_long_run(body: &[u8]) -> bool {
+    body.split(|byte| !byte.is_ascii_digit() && *byte != b'.').any(|run| run.len() > 17)
 }
 
 /// How the members of an object are written.

@@ -128,6 +128,18 @@ fn unsent(listener: &Listener<'_>, stop: Stop) -> Say {
     }
 }
 
+/// What a stream that was begun early tells of a success that cannot go into it: `what` the service answered. Told like
+/// a request that is wrong, which no client sends again, and neither does another relay in front of this one.
+#[must_use]
+pub fn not_streamed(dialect: &dyn Dialect, what: &str) -> String {
+    let words = format!(
+        "steady-relay: {what}, and the stream that was asked for had begun: the answer is lost. The request ran and may \
+         have been billed, so it was not sent again.\n\
+         hint: turn `early_commit` off for services that do not stream, or ask for no stream"
+    );
+    dialect.error_event(&dialect.error_body(NOT_AGAIN, Fault::BadRequest, "answer_not_streamed", &words))
+}
+
 /// We do not send again what may have run, and the client must not either: an answer of our own is no 5xx.
 fn refuse(listener: &Listener<'_>, why: Why, failure: &Failure) -> Say {
     let obeys = matches!(listener.kind, Kind::ClaudeCode | Kind::Stainless);
@@ -301,7 +313,8 @@ fn refusal(listener: &Listener<'_>, why: Why, failure: &Failure) -> String {
         ),
         Why::Barred(Bar::Proxy) => (
             format!("the proxy on the way to {who} does not let the relay through{}.", after_colon(failure)),
-            "put its user name and password into HTTPS_PROXY or the key `proxy`, or set `proxy = \"none\"`",
+            "put its user name and password into HTTPS_PROXY or the key `proxy`, have it allow this connection, or \
+             set `proxy = \"none\"`",
         ),
     };
     lines(listener, failure, &what, hint)

@@ -7,8 +7,29 @@ use std::borrow::Cow;
 const STARTS: &[&str] =
     &["sk-", "sk_", "pk-", "rk-", "eyJ", "AIza", "ghp_", "gho_", "github_pat_", "xai-", "gsk_", "hf_"];
 
-/// Schemes of `Authorization`: the next word is a secret.
-const SCHEMES: &[&str] = &["bearer", "basic"];
+/// The header whose value names a scheme and then a secret.
+const HEADER: &[&str] = &["authorization"];
+
+/// Schemes of it; by themselves they may also be words of a sentence.
+const BEARER: &[&str] = &["bearer"];
+const BASIC: &[&str] = &["basic"];
+
+/// What sentences go on with after `bearer`. Any other word may be a token, which can look like anything.
+const AFTER_BEARER: &[&str] = &[
+    "access",
+    "authentication",
+    "authorization",
+    "challenge",
+    "credential",
+    "credentials",
+    "format",
+    "header",
+    "headers",
+    "prefix",
+    "scheme",
+    "schemes",
+    "tokens",
+];
 
 /// Ends of the names of secrets (`x-api-key`, `OPENAI_API_KEY`), where a value is assigned to them.
 const LABELS: &[&str] = &["key", "apikey", "token", "password", "secret"];
@@ -21,7 +42,7 @@ const HOMES: &[&str] = &["/home/", "/Users/", "\\Users\\", "/users/"];
 pub fn redact(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    let mut hide_next = false;
+    let mut next = Next::Shown;
     while !rest.is_empty() {
         let word_end = rest.find(is_break).unwrap_or(rest.len());
         let (word, after) = rest.split_at(word_end);
@@ -29,7 +50,7 @@ pub fn redact(text: &str) -> Cow<'_, str> {
         let (gap, tail) = after.split_at(gap_end);
         // Punctuation alone, as the backslash before an escaped quote, says nothing; and once hidden is hidden.
         let bare = word.trim_end_matches(|c: char| !c.is_alphanumeric());
-        let hidden = (hide_next && bare.len() >= 6 && bare != "redacted") || is_secret(word);
+        let hidden = (next.hides(bare) && bare != "redacted") || is_secret(word);
         if hidden {
             out.push_str("[redacted]");
         } else {
@@ -37,12 +58,87 @@ pub fn redact(text: &str) -> Cow<'_, str> {
         }
         if !bare.is_empty() {
             let assigned = gap.contains(['=', ':']);
-            hide_next = is_name(bare, SCHEMES) || (assigned && is_name(bare, LABELS));
+            let in_header = next == Next::Scheme;
+            next = if is_name(bare, BEARER) {
+                if in_header { Next::Secret } else { Next::Bearer }
+            } else if is_name(bare, BASIC) {
+                if in_header { Next::Secret } else { Next::Basic }
+            } else if assigned && is_name(bare, LABELS) {
+                Next::Secret
+            } else if assigned && is_name(bare, HEADER) {
+                Next::Scheme
+            } else {
+                Next::Shown
+            };
         }
         out.push_str(gap);
         rest = tail;
     }
     if out == text { Cow::Borrowed(text) } else { Cow::Owned(out) }
+}
+
+/// What the words so far say about the next one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Nothing.
+    Shown,
+    /// It is the value of a secret's name.
+    Secret,
+    /// It is the scheme of a header.
+    Scheme,
+    /// It follows `bearer`: a token, or the next word of a sentence.
+    Bearer,
+    /// It follows `basic`, likewise.
+    Basic,
+}
+
+impl Next {
+    fn hides(self, word: &str) -> bool {
+        match self {
+            Self::Shown | Self::Scheme => false,
+            Self::Secret => word.len() >= 6,
+            Self::Bearer => {
+                word.len() >= 6 && !AFTER_BEARER.iter().any(|plain| plain.eq_ignore_ascii_case(word))
+            }
+            Self::Basic => holds_basic(word),
+        }
+    }
+}
+
+/// Whether credentials of the scheme `Basic` stand in a word: name and password with a colon between them, in base64
+/// (RFC 7617, section 2). Next to no word of a sentence says that.
+fn holds_basic(word: &str) -> bool {
+    let says_so = |run: &str| {
+        let plain = from_base64(run);
+        plain.is_some_and(|plain| plain.contains(&b':') && !plain.iter().any(u8::is_ascii_control))
+    };
+    // Something may cling to it: an escaped line end, a sign of Markdown.
+    let mut runs = word.split(|c: char| !c.is_ascii_alphanumeric() && !"+/-_".contains(c));
+    runs.any(|run| says_so(run) || says_so(run.trim_matches(['-', '_', '/'])))
+}
+
+/// The bytes that base64 of either alphabet stands for, without its padding; `None` where it is none.
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let (mut bits, mut count) = (0_u32, 0);
+    for letter in text.bytes() {
+        let value = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count).to_le_bytes()[0]);
+        }
+    }
+    // One letter alone, of the last four, makes no byte.
+    (text.len() % 4 != 1).then_some(bytes)
 }
 
 const fn is_break(c: char) -> bool {
@@ -134,6 +230,17 @@ mod tests {
             ("Authorization: Bearer sk-proj-abcdef12345", "Authorization: Bearer [redacted]"),
             ("key=qk-SECRET-777 refused", "key=[redacted] refused"),
             ("Bearer zzzzzzzzz", "Bearer [redacted]"),
+            ("bearer tokenzzzz was refused", "bearer [redacted] was refused"),
+            ("Authorization: Bearer tokens", "Authorization: Bearer [redacted]"),
+            ("got Basic dXNlcjpwYXNz==, refused", "got Basic [redacted]==, refused"),
+            ("basic YTpi", "basic [redacted]"),
+            ("basic __dXNlcjpwYXNz__", "basic [redacted]"),
+            // A name with an umlaut, in the encoding of old.
+            ("Basic auo6aHVudGVyMg", "Basic [redacted]"),
+            // Where it stands in its header, there is no doubt.
+            ("Authorization: Basic notbase64", "Authorization: Basic [redacted]"),
+            (r#"{"proxy-authorization":"basic zzzzzzzz"}"#, r#"{"proxy-authorization":"basic [redacted]"}"#),
+            (r"sent:\nBasic dXNlcjpwYXNz\n", r"sent:\nBasic [redacted]"),
             ("Incorrect API key provided: sk-abcd****wxyz.", "Incorrect API key provided: [redacted]"),
             ("token eyJhbGciOiJIUzI1NiJ9.e30.x", "token [redacted]"),
             ("mail jane.doe@example.com now", "mail [redacted] now"),
@@ -171,6 +278,10 @@ mod tests {
             "Rate limit reached for gpt-5.6-sol on requests per min (RPM): Limit 3, Used 3, Requested 1.",
             "key",
             "the task-force asks: is a desk-top monkey=bananas",
+            "basic authentication is not supported here, nor is Basic Authentication with passwords",
+            "this model has basic functionality, basic reasoning and basic understanding",
+            "the bearer token was refused: bearer authentication needs the Bearer scheme",
+            "Bearer credentials are missing; bearer tokens expire",
             "",
             "服务繁忙，请稍后再试",
         ] {

@@ -144,11 +144,7 @@ impl Door {
         while connections.try_join_next().is_some() {}
         match place {
             Ok(place) => {
-                let serving = connection(Arc::clone(&self.current), stream);
-                connections.spawn(async move {
-                    serving.await;
-                    drop(place);
-                });
+                connections.spawn(connection(Arc::clone(&self.current), stream, place));
             }
             Err(_full) => {
                 let shared = self.current.load();

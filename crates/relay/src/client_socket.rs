@@ -24,6 +24,10 @@ use crate::clock::IdleLimit;
 /// How an HTTP/2 connection begins (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+/// How often it is looked whether a client is still there that has sent more than is read by now: of what comes behind
+/// that, its end too, the socket wakes nobody.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// The socket of one client.
 #[derive(Debug)]
 pub(crate) struct ClientSocket {
@@ -33,6 +37,8 @@ pub(crate) struct ClientSocket {
     stall: Duration,
     /// Runs while it does.
     unread: Option<IdleLimit>,
+    /// Runs while the client has sent more than is read.
+    look: Option<IdleLimit>,
     /// How many of the first bytes have come, as long as they could be those of HTTP/2.
     opening: usize,
 }
@@ -52,7 +58,7 @@ impl ClientSocket {
     /// A client that leaves unread what waits for it is cut after `stall`.
     pub(crate) fn new(stream: TcpStream, stall: Duration) -> (Self, Signs) {
         let signs = Signs::default();
-        (Self { stream, signs: signs.clone(), stall, unread: None, opening: 0 }, signs)
+        (Self { stream, signs: signs.clone(), stall, unread: None, look: None, opening: 0 }, signs)
     }
 
     fn look_at_opening(&mut self, came: &[u8]) {
@@ -76,15 +82,30 @@ impl ClientSocket {
         unread.poll_passed(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// Whether the client has closed its side; if not, the task is woken when it does.
-    fn is_left(&self, cx: &mut Context<'_>) -> bool {
+    /// Whether the client has closed its side; if not, the task is woken when it does, or looks again.
+    fn is_left(&mut self, cx: &mut Context<'_>) -> bool {
         // The first keeps the waker, the second tells the two kinds of readiness apart.
-        self.stream.poll_read_ready(cx).is_ready()
-            && match pin!(self.stream.ready(Interest::READABLE)).poll(cx) {
-                Poll::Ready(Ok(ready)) => ready.is_read_closed(),
-                Poll::Ready(Err(_)) => true,
-                Poll::Pending => false,
-            }
+        if self.stream.poll_read_ready(cx).is_pending() {
+            self.look = None;
+            return false;
+        }
+        let is_closed = match pin!(self.stream.ready(Interest::READABLE)).poll(cx) {
+            Poll::Ready(Ok(ready)) => ready.is_read_closed(),
+            Poll::Ready(Err(_)) => true,
+            Poll::Pending => false,
+        };
+        if !is_closed {
+            self.look_again(cx);
+        }
+        is_closed
+    }
+
+    /// What is ready keeps no waker, so a timer has to.
+    fn look_again(&mut self, cx: &mut Context<'_>) {
+        let look = self.look.get_or_insert_with(|| IdleLimit::new(LOOK));
+        while look.poll_passed(cx).is_ready() {
+            look.restart();
+        }
     }
 }
 

@@ -76,6 +76,11 @@ impl Clock for TokioClock {
 #[derive(Clone, Default)]
 pub struct RealDice(fastrand::Rng);
 
+/// A number that no other relay is likely to draw.
+pub(crate) fn drawn() -> u64 {
+    fastrand::u64(..)
+}
+
 impl Dice for RealDice {
     fn share(&mut self) -> f64 {
         self.0.f64()

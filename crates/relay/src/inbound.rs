@@ -21,6 +21,7 @@ use hyper_util::server::conn::auto;
 use relay_core::config::Limits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::client_socket::ClientSocket;
 use crate::interim::{Interim, WithInterim};
@@ -34,8 +35,24 @@ const STREAM_WINDOW: u32 = 256 * 1024;
 /// Silence on an HTTP/2 connection after which the client is asked for a sign of life.
 const SILENCE: Duration = Duration::from_secs(60);
 
+/// The place of a connection among those that may be open; it comes free when the last copy is dropped.
+pub(crate) type Place = Arc<OwnedSemaphorePermit>;
+
+/// What a request has to know of the connection that it came on.
+#[derive(Clone)]
+pub(crate) struct Line {
+    /// Asks for interim answers on it.
+    pub(crate) interim: Interim,
+    /// Its place.
+    pub(crate) place: Place,
+}
+
 /// Serves a connection to its end.
-pub(crate) async fn connection(current: Arc<ArcSwap<Shared>>, stream: TcpStream) {
+pub(crate) async fn connection(
+    current: Arc<ArcSwap<Shared>>,
+    stream: TcpStream,
+    place: OwnedSemaphorePermit,
+) {
     // The limits of a connection are those it began with; what tells of the relay's end is the same under all.
     let shared = current.load_full();
     // A small answer must not wait for the acknowledgement of the one before it.
@@ -45,16 +62,16 @@ pub(crate) async fn connection(current: Arc<ArcSwap<Shared>>, stream: TcpStream)
     let (socket, signs) = ClientSocket::new(stream, limits.stall);
     // Held by every request of this connection until its answer was handed out.
     let busy = Arc::new(());
-    let interim = Interim::default();
-    let socket = WithInterim::new(socket, interim.clone());
+    let line = Line { interim: Interim::default(), place: Arc::new(place) };
+    let socket = WithInterim::new(socket, line.interim.clone());
     let (flushed, held) = (Arc::clone(&signs.flushed), Arc::clone(&busy));
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let version = request.version();
-        let (shared, interim) = (current.load_full(), interim.clone());
+        let (shared, line) = (current.load_full(), line.clone());
         let (flushed, held) = (Arc::clone(&flushed), Arc::clone(&held));
         // Hyper keeps the room of this future as long as the connection: what is boxed goes with the answer.
         Box::pin(async move {
-            let answer = serve(shared, request, interim).await?;
+            let answer = serve(shared, request, line).await?;
             Ok::<_, Abort>(answer.map(|body| body.leaving_by(flushed, version).holding(held)))
         })
     });

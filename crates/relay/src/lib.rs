@@ -19,6 +19,7 @@ pub mod demo;
 mod drive;
 pub mod guard;
 pub mod headers;
+mod hops;
 mod inbound;
 mod interim;
 mod keepalive;

@@ -179,6 +179,13 @@ impl ReplyBody {
         Self::of(Kind::Early(Box::new(stream)))
     }
 
+    /// Nothing more of it goes to the client, who is told why.
+    pub(crate) fn give_up(self) {
+        if let Kind::Passing(mut passing) = self.kind {
+            passing.call.close(Outcome::Broken);
+        }
+    }
+
     /// What was held of an answer, then an abort.
     pub(crate) fn cutting(answer: Answer) -> Self {
         Self::of(Kind::Cutting(Box::new(answer)))

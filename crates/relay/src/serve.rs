@@ -17,7 +17,7 @@ use crate::body::{Upload, UploadError, drain, take};
 use crate::credential::{judge, plan};
 use crate::drive::DRAIN;
 use crate::guard;
-use crate::interim::Interim;
+use crate::inbound::Line;
 use crate::observe::Notice;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::shared::Shared;
@@ -34,7 +34,7 @@ use crate::{admin, tunnel};
 pub(crate) async fn serve(
     shared: Arc<Shared>,
     mut request: Request<Incoming>,
-    interim: Interim,
+    line: Line,
 ) -> Result<Response<ReplyBody>, Abort> {
     as_http1(&mut request);
     if let Err(malformed) = well_formed(&request) {
@@ -43,7 +43,7 @@ pub(crate) async fn serve(
     }
     match checked(&shared, &request) {
         Ok(Checked::Ours(path)) => Ok(admin::answer(&shared, request.method(), &path)),
-        Ok(Checked::Forward(full)) => forward(shared, request, Addressed::of(full), interim).await,
+        Ok(Checked::Forward(full)) => forward(shared, request, Addressed::of(full), line).await,
         Err(refused) => {
             let path = request.uri().path().to_owned();
             Ok(refuse(request, &path, refused).await)
@@ -103,6 +103,11 @@ impl Refused {
     fn malformed(status: StatusCode, what: &str) -> Self {
         let words = format!("the request is malformed: {what}");
         Self { status, fault: Fault::BadRequest, code: "malformed_request", words }
+    }
+
+    /// RFC 5842, section 7.2.
+    const fn loops(words: String) -> Self {
+        Self { status: StatusCode::LOOP_DETECTED, fault: Fault::BadRequest, code: "loop_detected", words }
     }
 
     fn upload(error: &UploadError, stall: Duration) -> Option<Self> {
@@ -173,6 +178,9 @@ fn checked(shared: &Shared, request: &Request<Incoming>) -> Result<Checked, Refu
         return Ok(Checked::Ours(path.to_owned()));
     }
     shared.guard.forwarding(headers)?;
+    if let Some(words) = shared.hop.came_round(headers) {
+        return Err(Refused::loops(words));
+    }
     Ok(Checked::Forward(full))
 }
 
@@ -218,25 +226,26 @@ async fn refuse_now(request: Request<Incoming>, path: &str, refused: Refused) ->
 
 fn in_refusing_words(parts: &Parts, path: &str, refused: Refused) -> Response<ReplyBody> {
     let words = format!("steady-relay: {}", refused.words);
-    let codex = Client::of(&parts.headers).kind == Kind::Codex;
+    let kind = Client::of(&parts.headers).kind;
     let dialect = route(&parts.method, path).dialect;
-    let (content_type, body) = if codex {
+    // These two send a 5xx again, whatever stands beside it.
+    let insists = matches!(kind, Kind::Codex | Kind::GeminiCli) && refused.status.is_server_error();
+    let status = if insists { StatusCode::BAD_REQUEST } else { refused.status }.as_u16();
+    let (content_type, body) = if kind == Kind::Codex {
         // Codex prints the text of a 400 as it is.
         ("text/plain; charset=utf-8", words)
     } else {
-        (
-            "application/json",
-            dialect.error_body(refused.status.as_u16(), refused.fault, refused.code, &words).to_string(),
-        )
+        let body = dialect.error_body(status, refused.fault, refused.code, &words);
+        ("application/json", body.to_string())
     };
-    in_our_words(Own { status: refused.status.as_u16(), content_type, body, refuse_retry: true })
+    in_our_words(Own { status, content_type, body, refuse_retry: true })
 }
 
 async fn forward(
     shared: Arc<Shared>,
     request: Request<Incoming>,
     Addressed { full, to }: Addressed,
-    interim: Interim,
+    Line { interim, place }: Line,
 ) -> Result<Response<ReplyBody>, Abort> {
     let wishes = match Wishes::of(request.headers(), &shared.config) {
         Ok(wishes) => wishes,
@@ -260,7 +269,7 @@ async fn forward(
         Err(refusal) if upgrades || !may_be_routed => {
             return Ok(refuse(request, path_of(&full), refusal.into()).await);
         }
-        Ok(target) if upgrades => return Ok(Box::pin(tunnel::open(shared, target, request)).await),
+        Ok(target) if upgrades => return Ok(Box::pin(tunnel::open(shared, target, request, place)).await),
         known => known,
     };
     let opened = shared.clock.now();

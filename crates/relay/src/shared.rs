@@ -15,10 +15,11 @@ use tokio::sync::watch;
 
 use crate::body::{Room, SendBody};
 use crate::body_text::Reader;
-use crate::clock::Clock;
+use crate::clock::{Clock, drawn};
 use crate::cookies::{self, Cookies};
 use crate::credential::AccountKey;
 use crate::guard::Guard;
+use crate::hops::Hop;
 use crate::kept::KeptBody;
 use crate::observe::status::Status;
 use crate::observe::{Notice, Observer, Observers};
@@ -67,6 +68,7 @@ pub(crate) struct Lasting {
     pub(crate) status: Arc<Status>,
     pub(crate) started: Moment,
     pub(crate) reader: Reader,
+    pub(crate) hop: Hop,
     system_proxies: SystemProxies,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
@@ -108,6 +110,7 @@ impl Shared {
                 started: clock.now(),
                 reader: Reader::default(),
                 clock,
+                hop: Hop::of(drawn()),
                 system_proxies,
                 ledger: Mutex::default(),
                 cookies: Mutex::default(),

@@ -23,6 +23,7 @@ use http::header::{HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
 use relay_core::config::{self, Config, Http2, ProxyChoice, Secret, UpstreamChoice};
+use relay_core::dialect::unescaped;
 use relay_core::units::Invalid;
 use relay_core::{BaseUrl, Scheme};
 
@@ -144,11 +145,13 @@ impl Upstream {
         let (path, query) = client.split_at(client.find('?').unwrap_or(client.len()));
         let (first, rest) = first_segment(path);
         let last = self.url.path().rsplit('/').next().unwrap_or_default();
+        // What is escaped without need is read without, and kept.
+        let (first, plain) = (&*unescaped(first), &*unescaped(path));
         let brought_twice = is_version(last) && is_version(first) && (first == "v1" || first == last);
         let (version, path) = match self.v1 {
             V1::Strip if first == "v1" => ("", rest),
             V1::Add | V1::Keep if brought_twice => ("", rest),
-            V1::Add if VERSIONED.contains(&path) && !self.url.path().split('/').any(is_version) => {
+            V1::Add if VERSIONED.contains(&plain) && !self.url.path().split('/').any(is_version) => {
                 ("/v1", path)
             }
             V1::Add | V1::Strip | V1::Keep => ("", path),
@@ -379,7 +382,7 @@ fn issuer(ask: Ask<'_>) -> Result<Issuer, Refusal> {
         Verdict::Unknown { header, elsewhere: None, .. } => Err(Refusal::UnknownCredential(header.clone())),
         Verdict::Disagree { one, other } => Err(Refusal::Disagreement(one.clone(), other.clone())),
         Verdict::None => {
-            let path = ask.path_and_query.split('?').next().unwrap_or_default();
+            let path = &*unescaped(ask.path_and_query.split('?').next().unwrap_or_default());
             // Claude Code asks `HEAD /api/hello` before it sends anything.
             let anthropic =
                 matches!(path, "/api/hello" | "/v1/messages") || path.starts_with("/v1/messages/");

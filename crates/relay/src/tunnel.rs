@@ -9,6 +9,7 @@ use hyper_util::rt::TokioIo;
 
 use crate::body::SendBody;
 use crate::headers::{forwardable, forwardable_answer, forwardable_extensions};
+use crate::inbound::Place;
 use crate::reply::{ReplyBody, pass_on, text};
 use crate::shared::Shared;
 use crate::target::Target;
@@ -50,6 +51,7 @@ pub(crate) async fn open(
     shared: Arc<Shared>,
     target: Target,
     mut request: Request<Incoming>,
+    place: Place,
 ) -> Response<ReplyBody> {
     let wanted = request.headers().get(header::UPGRADE).cloned();
     let client_side = hyper::upgrade::on(&mut request);
@@ -62,6 +64,7 @@ pub(crate) async fn open(
     *ask.headers_mut() = forwardable(&parts.headers);
     *ask.extensions_mut() = forwardable_extensions(parts.extensions);
     let headers = ask.headers_mut();
+    shared.hop.mark(headers, &parts.headers, &upstream);
     upstream.lend_key(headers, &path);
     if let Some(host) = &upstream.host {
         headers.insert(header::HOST, host.clone());
@@ -92,6 +95,8 @@ pub(crate) async fn open(
     let upstream_side = hyper::upgrade::on(&mut answer);
     let agreed = answer.headers().get(header::UPGRADE).cloned();
     tokio::spawn(async move {
+        // The client's connection takes up its place as long as the tunnel is there.
+        let _place = place;
         let (Ok(client), Ok(upstream)) = tokio::join!(client_side, upstream_side) else { return };
         let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
         tokio::select! {

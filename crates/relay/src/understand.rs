@@ -11,7 +11,7 @@ use relay_core::budget::Spent;
 use relay_core::call::{Call, Plan};
 use relay_core::client::{Client, Kind};
 use relay_core::config;
-use relay_core::dialect::{Route, model_of, route};
+use relay_core::dialect::{Route, model_of, route, unescaped};
 use relay_core::event::{Event, Labels};
 use relay_core::evidence::{Nature, Operation};
 use relay_core::failure::label;
@@ -61,6 +61,7 @@ impl Understood {
         (taken, opened): (&Taken, Moment),
         wishes: Wishes,
     ) -> Self {
+        let path = &*unescaped(path);
         let route = route(&parts.method, path);
         let encoding = Encoding::named(parts.headers.get_all(http::header::CONTENT_ENCODING));
         let written = Written { encoding, limit: decode_limit(shared) };
@@ -117,6 +118,7 @@ impl Understood {
         let (before, not_before) = inherited(shared, &self.client, &body, opened);
         let asked = self.asked(shared, opened);
         let mut headers = forwardable(&parts.headers);
+        shared.hop.mark(&mut headers, &parts.headers, &target.upstream);
         if self.early(shared).is_some() {
             // The head of a stream that begins early names no encoding.
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));

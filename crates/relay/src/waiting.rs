@@ -10,10 +10,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Response, StatusCode, header};
 use http_body::{Body as _, Frame};
 use http_body_util::BodyExt as _;
 use relay_core::Fault;
+use relay_core::answer::not_streamed;
 use relay_core::config;
 use relay_core::dialect::Dialect;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
@@ -114,10 +115,19 @@ pub(crate) struct EarlyStream {
 enum State {
     /// The answer is not there.
     Waiting(Answering),
-    /// It is, and is the stream that was asked for.
+    /// It is, and is no error. Its first byte will tell whether it is the stream that was asked for; what is blank
+    /// before that may have gone already.
+    Opening {
+        status: StatusCode,
+        body: Box<ReplyBody>,
+        blank: bool,
+    },
+    /// It is that stream.
     Passing(Box<ReplyBody>),
     /// It is an error, whose body is being read.
     Failing(Pin<Box<dyn Future<Output = Bytes> + Send>>),
+    /// This is the last that is to be said.
+    Last(Bytes),
     Over,
 }
 
@@ -130,7 +140,7 @@ impl EarlyStream {
                         return Poll::Ready(Some(Ok(sign(self.early))));
                     }
                     match answering.as_mut().poll(cx) {
-                        Poll::Ready(Ok(answer)) => self.state = told(answer),
+                        Poll::Ready(Ok(answer)) => self.state = told(answer, self.early.dialect),
                         Poll::Ready(Err(abort)) => {
                             self.state = State::Over;
                             return Poll::Ready(Some(Err(abort)));
@@ -141,6 +151,10 @@ impl EarlyStream {
                         }
                     }
                 }
+                State::Opening { body, .. } => {
+                    let frame = std::task::ready!(Pin::new(&mut **body).poll_frame(cx));
+                    return Poll::Ready(self.opened(frame));
+                }
                 State::Passing(body) => return Pin::new(&mut **body).poll_frame(cx),
                 State::Failing(reading) => {
                     let body = std::task::ready!(reading.as_mut().poll(cx));
@@ -148,9 +162,51 @@ impl EarlyStream {
                     let event = event(self.early.dialect, &body);
                     return Poll::Ready(Some(Ok(Frame::data(Bytes::from(event)))));
                 }
+                State::Last(event) => {
+                    let event = std::mem::take(event);
+                    self.state = State::Over;
+                    return Poll::Ready(Some(Ok(Frame::data(event))));
+                }
                 State::Over => return Poll::Ready(None),
             }
         }
+    }
+}
+
+impl EarlyStream {
+    /// What the client gets of the first piece of an answer. No event begins with a bracket: what does is one whole, as
+    /// services answer that cannot stream, whatever label is on it.
+    fn opened(&mut self, frame: Option<Result<Frame<Bytes>, Abort>>) -> Option<Result<Frame<Bytes>, Abort>> {
+        let State::Opening { status, body, blank } = std::mem::replace(&mut self.state, State::Over) else {
+            return frame;
+        };
+        let Some(Ok(piece)) = &frame else {
+            let Some(broke) = frame else { return Some(Ok(self.lost(status, "without a word", blank))) };
+            return Some(broke);
+        };
+        let data = piece.data_ref().map_or(&[][..], |data| data);
+        match data.iter().find(|byte| !byte.is_ascii_whitespace() && !b"\xEF\xBB\xBF".contains(byte)) {
+            Some(b'{' | b'[') => {
+                body.give_up();
+                Some(Ok(self.lost(status, "whole and not as a stream", blank)))
+            }
+            Some(_) => {
+                self.state = State::Passing(body);
+                frame
+            }
+            None => {
+                self.state = State::Opening { status, body, blank: true };
+                frame
+            }
+        }
+    }
+
+    fn lost(&self, status: StatusCode, how: &str, blank: bool) -> Frame<Bytes> {
+        let event =
+            not_streamed(self.early.dialect, &format!("the service answered {} {how}", status.as_u16()));
+        // Behind what is blank the event has to begin a line of its own.
+        let start = if blank { "\n\n" } else { "" };
+        Frame::data(Bytes::from(format!("{start}{event}")))
     }
 }
 
@@ -159,18 +215,21 @@ fn sign(early: Early) -> Frame<Bytes> {
 }
 
 /// What an answer is to a stream that has begun.
-fn told(answer: Response<ReplyBody>) -> State {
-    let word = |name| answer.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or("").trim();
-    let streams = answer.status().is_success()
-        && word(header::CONTENT_TYPE).to_ascii_lowercase().starts_with("text/event-stream");
-    let encoding = word(header::CONTENT_ENCODING).to_ascii_lowercase();
+fn told(answer: Response<ReplyBody>, dialect: &dyn Dialect) -> State {
+    let status = answer.status();
+    let encoding = answer.headers().get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+    let encoding = encoding.unwrap_or("").trim().to_ascii_lowercase();
     if !matches!(encoding.as_str(), "" | "identity") {
         // It was asked for none. The head that has gone names none, so the client could not read it.
-        let words = format!("the service answered {} in {encoding}, unasked", answer.status().as_u16());
-        return State::Failing(Box::pin(std::future::ready(Bytes::from(words))));
+        let what = format!("the service answered {} in {encoding}, unasked", status.as_u16());
+        if !status.is_success() {
+            return State::Failing(Box::pin(std::future::ready(Bytes::from(what))));
+        }
+        answer.into_body().give_up();
+        return State::Last(Bytes::from(not_streamed(dialect, &what)));
     }
-    if streams {
-        return State::Passing(Box::new(answer.into_body()));
+    if status.is_success() {
+        return State::Opening { status, body: Box::new(answer.into_body()), blank: false };
     }
     State::Failing(Box::pin(async move {
         let read = http_body_util::Limited::new(answer.into_body(), ERROR_BODY).collect().await;

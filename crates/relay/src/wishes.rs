@@ -9,6 +9,7 @@ use relay_core::config::{Config, ProfileChoice};
 use relay_core::units::duration;
 
 use crate::guard::TOKEN_HEADER;
+use crate::hops::HOPS;
 
 const PROFILE: HeaderName = HeaderName::from_static("x-steady-profile");
 const PATIENCE: HeaderName = HeaderName::from_static("x-steady-patience");
@@ -45,7 +46,9 @@ impl Wishes {
     /// Reads the headers.
     pub(crate) fn of(headers: &HeaderMap, config: &Config) -> Result<Self, Refusal> {
         let known = [PROFILE, PATIENCE, OFF, TOKEN_HEADER];
-        if let Some(name) = headers.keys().find(|name| is_ours(name) && !known.contains(name)) {
+        // Of a relay's mark no client has to know.
+        let unknown = |name: &&HeaderName| is_ours(name) && !known.contains(name) && **name != HOPS;
+        if let Some(name) = headers.keys().find(unknown) {
             let names = known.map(|name| name.to_string()).join(", ");
             return Err(refusal(name, "is none that this relay knows", format!("there are {names}")));
         }

@@ -1,7 +1,7 @@
 //! What each client is told at each end. No case invents a `Retry-After`: [`Own`] has no place for one.
 
 use super::*;
-use crate::dialect::route;
+use crate::dialect::{ALL, Heard, Reply, judge, route};
 use crate::evidence::Evidence;
 use crate::retry_after::Advice;
 
@@ -412,4 +412,36 @@ fn secrets_and_home_folders_are_not_repeated() {
 fn long_words_are_cut() {
     let long = Failure { message: Some("word ".repeat(1000).into()), ..failed() };
     assert!(body(Kind::Codex, &gave_up(SPENT, long)).len() < 600);
+}
+
+/// Another relay in front of this one reads it too, and must not take it for a failure that heals.
+#[test]
+fn an_answer_that_is_lost_behind_an_early_stream_is_sent_again_by_nobody() {
+    for dialect in ALL.into_iter().filter(|dialect| dialect.heartbeat().is_some()) {
+        let name = dialect.name();
+        let text = not_streamed(dialect, "the service answered 200 whole");
+        let mut events = 0;
+        crate::sse::Splitter::new(1 << 20).push(text.as_bytes(), |event| {
+            events += 1;
+            // A dialect that nobody knows has no failures of its own.
+            assert!(name == "generic" || dialect.hear(&event) == Heard::Fault, "{name}: {text}");
+            let headers = http::HeaderMap::new();
+            let judged = judge(
+                dialect,
+                &Reply {
+                    told: Told::InStream,
+                    status: 200,
+                    headers: &headers,
+                    body: event.data,
+                    took: Duration::ZERO,
+                    wall: std::time::SystemTime::UNIX_EPOCH,
+                    rules: &[],
+                },
+            );
+            assert_eq!(judged.evidence, None, "{name}: {judged:?}");
+            let told = judged.message.unwrap_or_default();
+            assert!(told.contains("may have been billed") && told.contains("\nhint: "), "{name}: {told}");
+        });
+        assert_eq!(events, 1, "{name}: {text}");
+    }
 }

@@ -2,6 +2,7 @@
 //! [`Rule`] and a few lines that read its events. Dialects know faults and JSON, and never each other.
 
 mod anthropic;
+mod escapes;
 mod gemini;
 mod generic;
 mod ollama;
@@ -23,6 +24,7 @@ use crate::redact::redact;
 use crate::retry_after::{Advice, advice};
 use crate::sse;
 
+pub use escapes::unescaped;
 pub use gemini::model_of;
 pub use openai_responses::failed_event;
 pub use rule::{Rule, Sign, Statuses, Test, amount};
@@ -117,9 +119,11 @@ pub const ALL: [&dyn Dialect; 6] = [
     &generic::Generic,
 ];
 
-/// Reads method and path. The dialect is told by the end of the path, since gateways put prefixes before it.
+/// Reads method and path. The dialect is told by the end of the path, since gateways put prefixes before it, and
+/// whatever of it is escaped without need.
 #[must_use]
 pub fn route(method: &Method, path: &str) -> Route {
+    let path = unescaped(path);
     let path = path.trim_end_matches('/');
     let (dialect, posted, streams) = posted(path);
     let operation = match *method {

@@ -150,6 +150,11 @@ fn routes() {
         ("POST", "/v1/batches", "generic", Operation::Other),
         ("POST", "/v1/images/generations", "generic", Operation::Other),
         ("POST", "/v1/myresponses", "generic", Operation::Other),
+        // Escaped without need; a slash that is escaped parts nothing.
+        ("POST", "/v1/%72esponses", "openai_responses", Operation::Generation),
+        ("POST", "/%761/chat/completion%73", "openai_chat", Operation::Generation),
+        ("POST", "/v1beta/models/gemini%2D3:%67enerateContent", "gemini", Operation::Generation),
+        ("POST", "/v1%2Fresponses", "generic", Operation::Other),
         ("POST", "/v1beta/models/gemini-3-pro:generateContent", "gemini", Operation::Generation),
         ("POST", "/v1/models/gemini-3-pro:streamGenerateContent", "gemini", Operation::Generation),
         ("POST", "/gw/v1beta/models/gemini-3-pro%3AstreamGenerateContent/", "gemini", Operation::Generation),

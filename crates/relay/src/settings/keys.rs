@@ -231,7 +231,7 @@ pub(super) const WAITING: &[Key<Waiting>] = &[
         shape: "time or `off`",
         default: "\"off\"",
         doc: "After how long of waiting the answer to a request for a stream is begun, with signs of life in the \
-              client's dialect until the real one comes. From then on a failure is told inside the stream.",
+              client's dialect until the real one comes. From then on a failure is told inside the stream, and an answer that comes whole is lost, which is told there too.",
         set: |waiting, given| given.time_or_off(ANY_TIME).map(|value| waiting.early_commit = value),
     },
     Key {
@@ -268,7 +268,7 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         name: "connections",
         shape: "whole number",
         default: "1024",
-        doc: "How many connections clients may have open at a time. One more is answered 503 and closed.",
+        doc: "How many connections clients may have open at a time, tunnels among them. One more is answered 503 and closed.",
         set: |limits, given| given.count(1..=1_000_000).map(|value| limits.connections = value),
     },
     Key {

@@ -41,6 +41,7 @@ mod connection;
 mod multiplexed;
 mod pool;
 mod proxied;
+mod socks;
 mod wire;
 
 pub(crate) use answer::io_kind;
@@ -328,17 +329,22 @@ async fn send_alone<B: Payload>(
     request: Request<B>,
 ) -> Result<Response<AnswerBody>, Box<SendFailure<B>>> {
     let state = Arc::new(UploadState::default());
-    let request = request.map(|body| Upload::new(body, Arc::clone(&state)));
+    let mut request = request.map(|body| Upload::new(body, Arc::clone(&state)));
+    let counting = Arc::clone(&lease.connection().wire);
+    hyper::ext::on_informational(&mut request, move |_interim| counting.interim_came());
     let written_before = lease.connection().wire.written();
     let read_before = lease.connection().wire.read();
     lease.upload = Arc::clone(&state);
     let sent = lease.begin(request).await;
-    let mut error = match sent {
-        Ok(response) => return Ok(answer(lease, response)),
-        Err(error) => error,
+    let babbles = lease.connection().wire.babbles();
+    let (handed_back, is_parse) = match sent {
+        Ok(response) if !babbles => return Ok(answer(lease, response)),
+        Ok(_beyond) => (None, false),
+        Err(mut error) => {
+            let handed_back = error.take_message().map(|request| request.map(Upload::into_inner));
+            (handed_back, error.into_error().is_parse())
+        }
     };
-    let handed_back = error.take_message().map(|request| request.map(Upload::into_inner));
-    let error = error.into_error();
     let (way, reused) = (lease.way.clone(), lease.reused);
     // Only when it is gone can the connection write nothing more, and only then do the counts mean anything.
     let wire = lease.into_connection().stop();
@@ -348,14 +354,15 @@ async fn send_alone<B: Payload>(
         Cause::RequestBody
     } else if handed_back.is_some() {
         Cause::HandedBack
-    } else if error.is_parse() {
+    } else if is_parse || babbles {
         Cause::Malformed
     } else if wire.was_reset() {
         Cause::Reset
     } else {
         Cause::Closed
     };
-    let detail = format!("{way}: {} ({written} bytes written, {read} read)", said(cause));
+    let what = if babbles { BABBLE } else { said(cause) };
+    let detail = format!("{way}: {what} ({written} bytes written, {read} read)");
     Err(Box::new(SendFailure { proof, cause, detail, reused, request: handed_back }))
 }
 
@@ -401,6 +408,9 @@ fn answer<B: Payload>(lease: Lease<B>, response: Response<hyper::body::Incoming>
     };
     Response::from_parts(parts, body)
 }
+
+/// What is said of a peer that sends interim answers and no other.
+const BABBLE: &str = "no answer, only interim ones without end";
 
 fn said(cause: Cause) -> &'static str {
     match cause {

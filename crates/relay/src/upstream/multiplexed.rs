@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use h2::client::SendRequest;
+use h2::client::{ResponseFuture, SendRequest};
 use h2::{Ping, PingPong, Reason, RecvStream, SendStream};
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST};
 use http::uri::{Authority, PathAndQuery, Scheme};
@@ -22,8 +22,8 @@ use tokio::task::JoinHandle;
 
 use super::answer::AnswerBreak;
 use super::connection::{Upload, UploadState};
-use super::wire::{Counted, Wire, is_reset};
-use super::{Cause, Payload, Proof};
+use super::wire::{Counted, MOST_INTERIM, Wire, is_reset};
+use super::{BABBLE, Cause, Payload, Proof};
 use crate::clock::Clock;
 
 /// What may lie unread of one answer: a reader that stops slows its own upstream down, and nobody else.
@@ -192,11 +192,15 @@ pub(super) async fn send<B: Payload>(
     };
     let upload = body.state();
     let pump = (!ends).then(|| Pump(tokio::spawn(pump(body, stream))));
-    let error = match answering.await {
-        Ok(answer) => {
+    let error = match answered(answering).await {
+        None => {
+            let (proof, cause, detail) = (Proof::SomethingSent, Cause::Malformed, BABBLE.to_owned());
+            return Err(Unanswered { proof, cause, detail, request: None });
+        }
+        Some(Ok(answer)) => {
             return Ok(answer.map(|incoming| Stream { incoming, data_ended: false, upload, pump, place }));
         }
-        Err(error) => error,
+        Some(Err(error)) => error,
     };
     drop(pump);
     // Where the connection itself is lost, nothing is written any more, and what was not written did not run.
@@ -205,6 +209,22 @@ pub(super) async fn send<B: Payload>(
     let proof = if refused_unread(&error) || untouched { Proof::NothingSent } else { Proof::SomethingSent };
     let cause = if upload.broke() { Cause::RequestBody } else { cause(&error, &connection.wire) };
     Err(Unanswered { proof, cause, detail: words(&error), request: None })
+}
+
+/// The answer; `None` where only interim ones come, more than any service has reason to send. Dropped with that, the
+/// stream is reset.
+async fn answered(mut answering: ResponseFuture) -> Option<Result<Response<RecvStream>, h2::Error>> {
+    let mut interim = 0;
+    std::future::poll_fn(|cx| {
+        while let Poll::Ready(Some(Ok(_interim))) = answering.poll_informational(cx) {
+            interim += 1;
+            if interim > MOST_INTERIM {
+                return Poll::Ready(None);
+            }
+        }
+        Pin::new(&mut answering).poll(cx).map(Some)
+    })
+    .await
 }
 
 /// Never the peer's own words, which may be any bytes.

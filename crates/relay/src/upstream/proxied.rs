@@ -1,45 +1,46 @@
 //! The way through a proxy: a tunnel by CONNECT or SOCKS. Whatever fails here, nothing was sent.
 
-use std::convert::Infallible;
-use std::future::{Ready, ready};
-use std::io;
+use std::future::{Future as _, poll_fn};
 use std::net::IpAddr;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 
 use bytes::Bytes;
 use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::Empty;
-use hyper_util::client::legacy::connect::proxy::{SocksV4, SocksV5};
 use hyper_util::rt::TokioIo;
-use tower_service::Service;
 
-use super::connect::{Unconnected, named};
-use super::wire::Transport;
-use super::{Cause, Origin};
+use super::connect::Unconnected;
+use super::socks::{self, There};
+use super::wire::{MOST_INTERIM, Transport};
+use super::{BABBLE, Cause, Origin};
 use crate::proxy::{Proxy, Speech};
 
 type Socket = Box<dyn Transport>;
 
 /// Has the proxy at the other end of `socket` connect to `origin`.
 pub(super) async fn through(proxy: &Proxy, origin: &Origin, socket: Socket) -> Result<Socket, Unconnected> {
-    let failed = |words: String| Unconnected {
-        cause: Cause::ProxyFailed,
-        detail: format!("{origin}: the proxy {proxy}: {words}"),
+    let by_name = There::of(&origin.host, origin.port);
+    let login = proxy.login.as_ref();
+    let connected = match proxy.speech {
+        Speech::Http | Speech::Https => return connect(proxy, origin, socket).await,
+        Speech::Socks5h => socks::version5(login, &by_name, socket).await,
+        Speech::Socks5 => match looked_up(origin, |_| true).await {
+            Ok(there) => socks::version5(login, &there, socket).await,
+            Err(no) => Err(no),
+        },
+        Speech::Socks4a => socks::version4(&by_name, socket).await,
+        Speech::Socks4 => match looked_up(origin, IpAddr::is_ipv4).await {
+            Ok(there) => socks::version4(&there, socket).await,
+            Err(no) => Err(no),
+        },
     };
-    match proxy.speech {
-        Speech::Http | Speech::Https => connect(proxy, origin, socket).await,
-        Speech::Socks5h => socks5(proxy, &origin.to_string(), socket).await.map_err(failed),
-        Speech::Socks5 => {
-            let there = looked_up(origin, |_| true).await.map_err(failed)?;
-            socks5(proxy, &there, socket).await.map_err(failed)
-        }
-        Speech::Socks4a => socks4(&origin.to_string(), socket).await.map_err(failed),
-        Speech::Socks4 => {
-            let there = looked_up(origin, IpAddr::is_ipv4).await.map_err(failed)?;
-            socks4(&there, socket).await.map_err(failed)
-        }
-    }
+    connected.map_err(|(cause, words)| Unconnected {
+        cause,
+        detail: format!("{origin}: the proxy {proxy}: {words}"),
+    })
 }
 
 async fn connect(proxy: &Proxy, origin: &Origin, socket: Socket) -> Result<Socket, Unconnected> {
@@ -61,6 +62,11 @@ async fn connect(proxy: &Proxy, origin: &Origin, socket: Socket) -> Result<Socke
     if let Some(basic) = &proxy.basic {
         request.headers_mut().insert(PROXY_AUTHORIZATION, basic.clone());
     }
+    let interim = Arc::new(AtomicU32::new(0));
+    let counting = Arc::clone(&interim);
+    hyper::ext::on_informational(&mut request, move |_interim| {
+        counting.fetch_add(1, Ordering::Relaxed);
+    });
     let answering = async {
         let answer = sender.send_request(request).await.map_err(broke)?;
         match answer.status() {
@@ -69,13 +75,16 @@ async fn connect(proxy: &Proxy, origin: &Origin, socket: Socket) -> Result<Socke
         }
     };
     // The connection is driven from here, so that whoever drops this drops it too.
-    let driving = async move {
-        let _ended = connection.with_upgrades().await;
-        std::future::pending::<Infallible>().await
-    };
+    let mut driving = Some(Box::pin(connection.with_upgrades()));
+    let babbling = poll_fn(|cx| {
+        if driving.as_mut().is_some_and(|driving| driving.as_mut().poll(cx).is_ready()) {
+            driving = None;
+        }
+        if interim.load(Ordering::Relaxed) > MOST_INTERIM { Poll::Ready(()) } else { Poll::Pending }
+    });
     tokio::select! {
         answered = answering => Ok(Box::new(TokioIo::new(answered?))),
-        never = driving => match never {},
+        () = babbling => Err(failed(Cause::ProxyFailed, BABBLE)),
     }
 }
 
@@ -90,47 +99,10 @@ fn cause_of(status: StatusCode) -> Cause {
     }
 }
 
-async fn looked_up(origin: &Origin, fits: impl Fn(&IpAddr) -> bool) -> Result<String, String> {
+async fn looked_up(origin: &Origin, fits: impl Fn(&IpAddr) -> bool) -> Result<There<'static>, socks::No> {
+    let failed = |words: String| (Cause::ProxyFailed, format!("{}: {words}", origin.host));
     let found = tokio::net::lookup_host((origin.host.as_str(), origin.port)).await;
-    let mut found = found.map_err(|error| format!("{}: {error}", origin.host))?;
+    let mut found = found.map_err(|error| failed(error.to_string()))?;
     let fitting = found.find(|address| fits(&address.ip()));
-    fitting.map(|address| address.to_string()).ok_or_else(|| format!("{}: no fitting address", origin.host))
-}
-
-async fn socks5(proxy: &Proxy, there: &str, socket: Socket) -> Result<Socket, String> {
-    let socks = SocksV5::new(Uri::from_static("socks5://proxy"), Given(Some(TokioIo::new(socket))));
-    let mut socks = match &proxy.login {
-        Some((name, password)) => socks.with_auth(name.clone(), password.clone()),
-        None => socks,
-    };
-    let done = socks.call(target(there)?).await;
-    done.map(|socket| socket.into_inner()).map_err(|error| named(&error))
-}
-
-async fn socks4(there: &str, socket: Socket) -> Result<Socket, String> {
-    let given = Given(Some(TokioIo::new(socket)));
-    let mut socks = SocksV4::new(Uri::from_static("socks4://proxy"), given);
-    let done = socks.call(target(there)?).await;
-    done.map(|socket| socket.into_inner()).map_err(|error| named(&error))
-}
-
-fn target(there: &str) -> Result<Uri, String> {
-    format!("https://{there}").parse().map_err(|error| format!("{there}: {error}"))
-}
-
-/// The connection that stands already, for a library that wants to make it.
-struct Given(Option<TokioIo<Socket>>);
-
-impl Service<Uri> for Given {
-    type Response = TokioIo<Socket>;
-    type Error = io::Error;
-    type Future = Ready<io::Result<Self::Response>>;
-
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _there: Uri) -> Self::Future {
-        ready(self.0.take().ok_or_else(|| io::ErrorKind::NotConnected.into()))
-    }
+    fitting.map(There::At).ok_or_else(|| failed("no fitting address".to_owned()))
 }

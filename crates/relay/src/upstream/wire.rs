@@ -11,10 +11,14 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// The most interim answers to one request. One every 15 s, as another relay sends them, makes 1440 in six hours; of a
+/// peer that sends nothing else, and that without end, no time limit of ours would spare the machine the work.
+pub(super) const MOST_INTERIM: u32 = 10_000;
 
 /// The counts of one connection, shared between the connection's task and whoever sends on it.
 #[derive(Debug, Default)]
@@ -24,6 +28,8 @@ pub(super) struct Wire {
     reset: AtomicBool,
     read_ended: AtomicBool,
     answer_may_come: AtomicBool,
+    /// Interim answers to the request that is under way.
+    interim: AtomicU32,
 }
 
 impl Wire {
@@ -49,7 +55,18 @@ impl Wire {
 
     /// Says whether a request is under way, so that an answer may be read after writing became impossible.
     pub(super) fn expect_answer(&self, expected: bool) {
+        self.interim.store(0, Ordering::SeqCst);
         self.answer_may_come.store(expected, Ordering::SeqCst);
+    }
+
+    /// Another interim answer came.
+    pub(super) fn interim_came(&self) {
+        self.interim.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Whether more interim answers came than any service has reason to send.
+    pub(super) fn babbles(&self) -> bool {
+        self.interim.load(Ordering::SeqCst) > MOST_INTERIM
     }
 }
 
@@ -88,6 +105,9 @@ impl AsyncRead for Counted {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.wire.babbles() {
+            return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+        }
         let before = buf.filled().len();
         let done = Pin::new(&mut self.inner).poll_read(cx, buf);
         self.wire.read.fetch_add((buf.filled().len() - before) as u64, Ordering::SeqCst);

@@ -10,12 +10,30 @@ use relay_core::config::Http2;
 use relay_sim::{Event, Reply, Script, Signal, Upstream};
 use tokio::net::TcpStream;
 
-use crate::support::{A_WHILE, SOON, TURN, accept, answer, relay, service, soon, towards};
+use crate::support::{
+    A_WHILE, SOON, TURN, accept, answer, exchange, ms, relay, service, soon, towards, turn as plain_turn,
+};
 
 async fn speak(at: SocketAddr) -> SendRequest<Bytes> {
     let socket = TcpStream::connect(at).await.unwrap();
     let (sender, connection) = h2::client::handshake(socket).await.unwrap();
     tokio::spawn(connection);
+    sender
+}
+
+/// The same, on a connection whose client gives signs of life: whenever some arrive, the relay flushes what it has.
+async fn speak_on(at: SocketAddr) -> SendRequest<Bytes> {
+    let socket = TcpStream::connect(at).await.unwrap();
+    let (sender, mut connection) = h2::client::handshake(socket).await.unwrap();
+    tokio::spawn(async move {
+        for doubled in 17..31 {
+            if tokio::time::timeout(ms(25), &mut connection).await.is_ok() {
+                return;
+            }
+            connection.set_target_window_size(1 << doubled);
+        }
+        let _ended = connection.await;
+    });
     sender
 }
 
@@ -74,6 +92,27 @@ async fn a_turn_is_served_like_any_other_and_sent_on_as_http1() {
         assert_eq!(request.header_values("host"), [up.addr().to_string()]);
         assert_eq!(request.header_values("cookie"), ["a=1; b=2"], "crumbs are for HTTP/2 alone");
     }
+}
+
+/// Over HTTP/2 a connection has other signs of life, and not every client bears interim answers there.
+#[tokio::test]
+async fn a_client_that_waits_sees_no_interim_answer() {
+    let busy = Reply::status(503).json(r#"{"error":{"code":"server_is_overloaded","message":"busy"}}"#);
+    let late = Reply::status(200).json(OK).after(ms(300));
+    let up = Upstream::start(Script::of([busy, late])).await.unwrap();
+    let mut config = towards(&up.url());
+    config.waiting.interim = Some(ms(20));
+    let at = relay(config).await;
+    // The same wait over HTTP/1.1 is full of them.
+    let seen = exchange(at, &plain_turn(""), "").await;
+    assert!(seen.matches("HTTP/1.1 102 ").count() >= 3 && seen.contains(OK), "{seen}");
+    let sender = speak_on(at).await;
+    let mut answer = turn(&sender, at).await;
+    let interim = std::future::poll_fn(|cx| answer.poll_informational(cx));
+    assert!(soon(interim).await.is_none(), "the first head is the last");
+    let answer = soon(answer).await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(text(&mut answer.into_body()).await.unwrap(), OK);
 }
 
 #[tokio::test]

@@ -35,6 +35,40 @@ async fn a_connection_too_many_is_told_so_and_room_that_comes_free_is_used() {
 }
 
 #[tokio::test]
+async fn a_tunnel_takes_up_the_place_of_its_connection_as_long_as_it_is_there() {
+    let agreed = Reply::status(101).header("upgrade", "x").header("connection", "upgrade").echo();
+    let up = Upstream::start(Script::by(move |seen, _| match seen.header("upgrade") {
+        Some(_) => agreed.clone(),
+        None => Reply::status(200).json(OK),
+    }))
+    .await
+    .unwrap();
+    let mut config = towards(&up.url());
+    config.limits.connections = 1;
+    let at = relay(config).await;
+    let mut tunnel = Client::connect(at).await.unwrap();
+    let upgrade = Request::get("/v1/realtime").header("connection", "upgrade").header("upgrade", "x");
+    tunnel.send(&upgrade).await.unwrap();
+    assert!(tunnel.read_head().await);
+    assert_eq!(tunnel.answer().status, 101);
+    for _ in 0..2 {
+        tunnel.send_bytes(b"both ways").await.unwrap();
+        assert!(tunnel.read_until(b"both ways").await);
+        // Long enough for the HTTP before the tunnel to be over.
+        tokio::time::sleep(A_WHILE).await;
+        let refused = exchange(at, &turn(""), "").await;
+        assert!(refused.starts_with("HTTP/1.1 503 ") && refused.contains("limits.connections"), "{refused}");
+    }
+    tunnel.leave().await;
+    let served = async {
+        while !exchange(at, &turn(""), "").await.starts_with("HTTP/1.1 200 ") {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(served).await;
+}
+
+#[tokio::test]
 async fn a_client_that_says_nothing_or_half_a_head_is_hung_up_on() {
     let up = upstream(Reply::status(200).json(OK)).await;
     let mut config = towards(&up.url());

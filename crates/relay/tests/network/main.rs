@@ -1,12 +1,16 @@
-//! The relay's network on real sockets: HTTP/2 on both sides, proxies, addressed upstreams, and what a listener
-//! has to refuse. Peers are written by hand, or with the `h2` crate.
+//! The relay's network on real sockets: HTTP/2 on both sides, proxies, addressed upstreams, relays in a row and in a
+//! ring, and what a listener has to refuse. Peers are written by hand, or with the `h2` crate.
 
 #[cfg(test)]
 mod addressed;
 #[cfg(test)]
 mod from_clients;
 #[cfg(test)]
+mod interim;
+#[cfg(test)]
 mod limits;
+#[cfg(test)]
+mod loops;
 #[cfg(test)]
 mod malformed;
 #[cfg(test)]

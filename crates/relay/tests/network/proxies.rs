@@ -9,7 +9,9 @@ use relay_core::config::{Config, Http2};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::{A_WHILE, Secured, answer, exchange, read_message, relay, secured, soon, towards, turn};
+use crate::support::{
+    A_WHILE, Secured, answer, exchange, ms, read_message, relay, secured, soon, towards, turn,
+};
 
 const OK: &str = r#"{"id":"x","choices":[{"message":{"content":"hello"}}]}"#;
 
@@ -202,6 +204,93 @@ async fn socks5_and_socks4_look_names_up_here_and_socks4a_there() {
         drop(socket);
         let told = soon(client).await.unwrap();
         assert!(told.contains(&format!("{scheme}://{proxy}")), "{told}");
+    }
+}
+
+/// What a SOCKS proxy says, in its turns, after each time the relay has spoken.
+struct Refusal {
+    url: fn(SocketAddr) -> String,
+    turns: &'static [&'static [u8]],
+    words: &'static str,
+}
+
+fn by_name(proxy: SocketAddr) -> String {
+    format!("socks5h://{proxy}")
+}
+
+fn with_password(proxy: SocketAddr) -> String {
+    format!("socks5h://me:hunter2@{proxy}")
+}
+
+fn of_old(proxy: SocketAddr) -> String {
+    format!("socks4a://{proxy}")
+}
+
+/// Takes the next connection and plays its turns; what the relay says is not looked at.
+async fn play(listener: &TcpListener, turns: &[&[u8]]) -> TcpStream {
+    let (mut socket, _) = soon(listener.accept()).await.unwrap();
+    for turn in turns {
+        let mut said = [0; 512];
+        assert_ne!(soon(socket.read(&mut said)).await.unwrap(), 0);
+        socket.write_all(turn).await.unwrap();
+    }
+    socket
+}
+
+#[tokio::test]
+async fn a_socks_proxy_that_forbids_is_named_and_asked_once() {
+    let rows = [
+        Refusal { url: by_name, turns: &[&[5, 0], &[5, 2, 0, 1, 0, 0, 0, 0, 0, 0]], words: "reply 2" },
+        Refusal { url: by_name, turns: &[&[5, 0], &[5, 7, 0, 1, 0, 0, 0, 0, 0, 0]], words: "reply 7" },
+        // As some say no: the code, and nothing behind it.
+        Refusal { url: by_name, turns: &[&[5, 0], &[5, 8]], words: "reply 8" },
+        Refusal { url: by_name, turns: &[&[5, 0xFF]], words: "no user name and password are set" },
+        Refusal { url: with_password, turns: &[&[5, 0xFF]], words: "takes no user name" },
+        Refusal { url: with_password, turns: &[&[5, 2], &[1, 1]], words: "does not accept the user name" },
+        Refusal { url: of_old, turns: &[&[0, 93, 0, 0, 0, 0, 0, 0]], words: "reply 93" },
+    ];
+    for Refusal { url, turns, words } in rows {
+        let (listener, proxy) = listen().await;
+        let at = relay(by(&url(proxy), "https://api.test", None)).await;
+        let client = tokio::spawn(async move { exchange(at, &turn(""), "").await });
+        let socket = play(&listener, turns).await;
+        let told = soon(client).await.unwrap();
+        assert!(told.starts_with("HTTP/1.1 502 ") && told.contains("x-should-retry: false"), "{told}");
+        assert!(told.contains("proxy_refused") && told.contains(words), "{words}: {told}");
+        assert!(told.contains(&proxy.to_string()) && told.contains("hint: "), "{told}");
+        assert!(!told.contains("hunter2") && !told.contains("me:"), "{told}");
+        drop(socket);
+        let again = tokio::time::timeout(A_WHILE, listener.accept()).await;
+        assert!(again.is_err(), "{words}: what is forbidden is not allowed by asking again");
+    }
+}
+
+#[tokio::test]
+async fn a_socks_proxy_that_did_not_get_there_has_sent_nothing_and_is_asked_again() {
+    for (url, failures, good) in [
+        (
+            by_name as fn(SocketAddr) -> String,
+            &[&[5, 1][..], &[5, 3], &[5, 4], &[5, 5], &[5, 6], &[5, 9], &[9, 9], &[]][..],
+            &[&[5, 0][..], &[5, 0, 0, 3, 4, b'h', b'o', b's', b't', 0, 80]][..],
+        ),
+        (of_old, &[&[0, 91, 0, 0, 0, 0, 0, 0], &[]], &[&[0, 90, 0, 0, 0, 0, 0, 0]]),
+    ] {
+        let (listener, proxy) = listen().await;
+        let secured = secured(&["http/1.1"]);
+        let mut config = by(&url(proxy), "https://api.test", Some(&secured));
+        config.profiles.get_mut("interactive").unwrap().sends = None;
+        let curve = &mut config.profiles.get_mut("interactive").unwrap().never_sent;
+        (curve.base, curve.cap, curve.jitter) = (ms(10), ms(10), ms(0));
+        let at = relay(config).await;
+        let client = tokio::spawn(async move { exchange(at, &turn(""), "").await });
+        let greetings = &good[..good.len() - 1];
+        for failure in failures {
+            play(&listener, &[greetings, &[failure]].concat()).await;
+        }
+        let socket = play(&listener, good).await;
+        soon(serve(socket, &secured)).await;
+        let told = soon(client).await.unwrap();
+        assert!(told.starts_with("HTTP/1.1 200 "), "{told}");
     }
 }
 

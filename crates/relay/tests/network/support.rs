@@ -59,7 +59,11 @@ pub(crate) fn quick() -> Config {
 
 /// Serves by these settings until the test ends; says where.
 pub(crate) async fn relay(config: Config) -> SocketAddr {
-    let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    relay_on(TcpListener::bind(("127.0.0.1", 0)).await.unwrap(), config)
+}
+
+/// The same on a socket that stands already.
+pub(crate) fn relay_on(socket: TcpListener, config: Config) -> SocketAddr {
     let at = socket.local_addr().unwrap();
     let (tls, _) = steady_relay::tls::client_config(&config.ca_files).unwrap();
     let relay = Relay::start(Parts {

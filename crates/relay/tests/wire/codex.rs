@@ -243,7 +243,8 @@ async fn refusals_of_our_own_reach_codex_as_the_text_of_a_400() {
 async fn a_websocket_on_a_path_that_generates_is_turned_away_at_once() {
     let up = Upstream::start(Reply::silence()).await.unwrap();
     let bench = Bench::to(&up).await;
-    for path in ["/v1/responses", "/responses", "/backend-api/codex/responses"] {
+    let escaped = "/v1/%72espon%73es";
+    for path in ["/v1/responses", "/responses", "/backend-api/codex/responses", escaped] {
         let began = Instant::now();
         let upgrade = Request::get(path)
             .header("authorization", "Bearer sk-test")

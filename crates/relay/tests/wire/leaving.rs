@@ -162,6 +162,27 @@ async fn with_a_request_sent_ahead() {
     }
 }
 
+/// What was sent ahead later than the first of it is not read from the socket any more.
+#[tokio::test]
+async fn with_requests_sent_ahead_one_after_another() {
+    const NEXT: &[u8] = b"GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n";
+    let streams = Reply::sse(wire::partial("hello")).hang();
+    for (reply, by_reset) in [(Reply::silence(), false), (Reply::silence(), true), (streams, false)] {
+        let up = Upstream::start(reply).await.unwrap();
+        let bench = Bench::to(&up).await;
+        let mut client = bench.client().await;
+        client.send(&plain(TURN)).await.unwrap();
+        assert!(up.wait_for_requests(1, SOON).await);
+        for ahead in [NEXT.to_vec(), NEXT.to_vec(), NEXT.repeat(1000)] {
+            client.send_bytes(&ahead).await.unwrap();
+            tokio::time::sleep(ms(50)).await;
+        }
+        let now = up.now();
+        leave(client, by_reset).await;
+        ends_at_once(&up, now).await;
+    }
+}
+
 #[tokio::test]
 async fn in_a_wait_with_a_body_that_was_not_kept() {
     let closed = relay_sim::Refused::port().unwrap();

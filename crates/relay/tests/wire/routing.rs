@@ -2,13 +2,13 @@
 
 use http::{HeaderName, HeaderValue};
 use relay_core::Config;
-use relay_core::config::Upstream as Entry;
-use relay_sim::fixtures::openai_jwt;
-use relay_sim::{Answer, Reply, Request, Upstream};
+use relay_core::config::{ProfileChoice, Route, Upstream as Entry};
+use relay_sim::fixtures::{codex as wire, openai_jwt};
+use relay_sim::{Answer, Reply, Request, Script, Upstream};
 use serde_json::json;
 use steady_relay::observe::Notice;
 
-use crate::support::{Bench, TURN, fast};
+use crate::support::{Bench, TURN, fast, towards};
 
 const OPENAI_KEY: &str = "sk-proj-abcdefghijklmnop";
 const SERVICE_KEY: &str = "sk-svcacct-abcdefghijklmnop";
@@ -229,4 +229,32 @@ async fn a_managed_plan_gets_one_warning() {
     let advice =
         bench.recorder().notices().into_iter().filter(|notice| matches!(notice, Notice::Advice(_))).count();
     assert_eq!(advice, 1);
+}
+
+/// RFC 3986, section 6.2.2.2: letters that are escaped without need are the same path.
+#[tokio::test]
+async fn a_path_that_is_escaped_without_need_is_understood_and_forwarded_as_it_came() {
+    let refused = || Reply::sse(wire::overloaded_stream());
+    let up = Upstream::start(Script::of([refused(), Reply::sse(wire::turn("hi")), refused()])).await.unwrap();
+    let mut config = towards(&up.url());
+    let once = Route {
+        path: Some("/v1/once".to_owned()),
+        profile: Some(ProfileChoice::Named("once".to_owned())),
+        ..Route::default()
+    };
+    config.routes = vec![once];
+    let mut profile = config.profiles["interactive"].clone();
+    profile.sends = Some(1);
+    config.profiles.insert("once".to_owned(), profile);
+    let bench = Bench::with(config).await;
+    let answer = bench.ask(&post("/v1/%72esponses?a=%62")).await;
+    assert!(answer.text().contains("hi"), "{}", answer.text());
+    assert_eq!(
+        bench.story(1).await,
+        "opened, send 1, 200, at_capacity refused, wait, send 2, 200, committed, served"
+    );
+    // The route of the settings holds for it as well.
+    bench.ask(&post("/v1/%6Fnce/%72esponses")).await;
+    let targets: Vec<String> = up.requests().into_iter().map(|seen| seen.target).collect();
+    assert_eq!(targets, ["/v1/%72esponses?a=%62", "/v1/%72esponses?a=%62", "/v1/%6Fnce/%72esponses"]);
 }

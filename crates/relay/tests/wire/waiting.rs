@@ -7,6 +7,7 @@ use relay_sim::fixtures::{anthropic, chat, codex as responses, gemini, ollama};
 use relay_sim::script::stream_bytes;
 use relay_sim::{Answer, Client, Ending, Event, Reply, Request, Script, Upstream};
 
+use crate::encoded::gzip;
 use crate::support::{A_WHILE, Bench, SOON, TURN, bounded, claude, codex, ms, plain, sdk, towards};
 
 const MESSAGES: &str = r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
@@ -340,16 +341,85 @@ async fn a_break_behind_an_early_stream_is_a_break() {
     assert!(matches!(answer.ending, Ending::Truncated | Ending::Reset), "{answer:?}");
 }
 
+/// What is told of an answer that ran and cannot go into the stream that was begun: one event, in the dialect's form,
+/// which nobody takes for a failure that heals.
+async fn is_lost(name: &str, request: &Request, sign: &str, reply: Reply) -> String {
+    let up = Upstream::start(reply.after(ms(250))).await.unwrap();
+    let bench = Bench::with(with_early(towards(&up.url()))).await;
+    let answer = bench.ask(request).await;
+    assert_eq!((answer.status, up.requests().len(), answer.ending), (200, 1, Ending::Complete), "{name}");
+    assert_eq!(bench.story(1).await, "opened, send 1, 200, committed, broken", "{name}");
+    let (count, rest) = beats(&answer, sign);
+    let told = String::from_utf8_lossy(rest).into_owned();
+    assert!(count >= 2 && told.ends_with("}\n\n"), "{name}: {}", answer.text());
+    let start = match name {
+        "anthropic" => "event: error\ndata: {",
+        "responses" => "event: response.failed\ndata: {",
+        _ => "data: {",
+    };
+    assert!(told.trim_start().starts_with(start) && told.matches("data: ").count() == 1, "{name}: {told}");
+    let (_, data) = answer.events().pop().unwrap();
+    let data: serde_json::Value = serde_json::from_str(&data).unwrap();
+    let error = if name == "responses" { &data["response"]["error"] } else { &data["error"] };
+    let code = if name == "gemini" { &error["details"][0]["reason"] } else { &error["code"] };
+    assert_eq!(code, "answer_not_streamed", "{name}: {data}");
+    let words = error["message"].as_str().unwrap().to_owned();
+    for part in ["steady-relay: the service answered 200", "may have been billed", "not sent again", "hint: "]
+    {
+        assert!(words.contains(part), "{name}: {words}");
+    }
+    words
+}
+
 /// The head named no encoding, so bytes in one would be noise to the client.
 #[tokio::test]
 async fn an_upstream_that_encodes_nonetheless_is_told_as_a_failure() {
     let encoded =
         Reply::status(200).header("content-type", "text/event-stream").header("content-encoding", "gzip");
-    let up = Upstream::start(encoded.bytes(&[0x1f, 0x8b, 8, 0][..]).after(ms(250))).await.unwrap();
-    let answer = Bench::with(with_early(towards(&up.url()))).await.ask(&sdk(0, TURN)).await;
-    let (_, rest) = beats(&answer, ": steady-relay waits\n\n");
-    let told = String::from_utf8_lossy(rest).into_owned();
-    assert!(told.starts_with("event: response.failed\n") && told.contains("gzip"), "{told}");
+    let reply = encoded.bytes(gzip(&stream_bytes(&responses::turn("pong"))));
+    let words = is_lost("responses", &sdk(0, TURN), ": steady-relay waits\n\n", reply).await;
+    assert!(words.contains("in gzip, unasked"), "{words}");
+}
+
+/// It ran, so it is not asked again; it has no place in a stream; and to pass it for an end would hide it.
+#[tokio::test]
+async fn an_answer_that_is_whole_behind_an_early_stream_is_told_to_be_lost() {
+    for (name, request, sign, _) in streams() {
+        let whole = match name {
+            "chat" => r#"{"id":"x","choices":[{"message":{"content":"pong"}}]}"#.to_owned(),
+            "responses" => r#"{"id":"resp_1","output":[{"type":"message","content":"pong"}]}"#.to_owned(),
+            "anthropic" => r#"{"type":"message","content":[{"type":"text","text":"pong"}]}"#.to_owned(),
+            _ => gemini::answer("pong"),
+        };
+        // A long one is not held whole either, and the label says what it likes.
+        let long = whole.replace("pong", &"pong".repeat(100_000));
+        for (label, body) in [
+            ("application/json", whole.as_bytes().to_vec()),
+            ("application/json", long.into_bytes()),
+            ("text/event-stream", [b"\n ", whole.as_bytes()].concat()),
+            ("text/plain", whole.into_bytes()),
+        ] {
+            let reply = Reply::status(200).header("content-type", label).bytes(body);
+            let words = is_lost(name, &request, sign, reply).await;
+            assert!(
+                words.contains("whole and not as a stream") && !words.contains("pong"),
+                "{name}: {words}"
+            );
+        }
+    }
+}
+
+/// Some gateways label a stream as plain text. What is asked for decides, early or not.
+#[tokio::test]
+async fn a_stream_behind_an_early_one_may_be_labelled_as_anything() {
+    for label in ["text/plain", "application/octet-stream"] {
+        let events = responses::turn("pong");
+        let reply = Reply::status(200).header("content-type", label).bytes(stream_bytes(&events));
+        let up = Upstream::start(reply.after(ms(250))).await.unwrap();
+        let answer = Bench::with(with_early(towards(&up.url()))).await.ask(&sdk(0, TURN)).await;
+        let (_, rest) = beats(&answer, ": steady-relay waits\n\n");
+        assert_eq!(rest, stream_bytes(&events), "{label}");
+    }
 }
 
 #[tokio::test]
