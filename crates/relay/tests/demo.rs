@@ -46,7 +46,8 @@ mod demo {
         assert_eq!(output.status.code(), Some(2));
         assert!(output.stdout.is_empty());
         let err = String::from_utf8(output.stderr).unwrap();
-        assert!(err.starts_with("error: ") && err.contains("demo"), "{err}");
+        assert!(err.starts_with("error: unexpected argument '--port' found\n"), "{err}");
+        assert!(err.contains("Usage: steady-relay demo [OPTIONS]"), "{err}");
     }
 
     #[cfg(unix)]
