@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use relay_core::config::{Config, shipped_profiles};
-use steady_relay::settings::{Flags, load};
+use steady_relay::settings::{Flags, NO_VARIABLES, load};
 
 const README: &str = include_str!("../../../README.md");
 
@@ -24,7 +24,7 @@ fn root() -> PathBuf {
 /// The settings that `text` makes as the file, or all that is wrong with it.
 fn settings(text: &str) -> Result<Config, String> {
     let flags = Flags { config: Some("config.toml".into()), ..Flags::default() };
-    let loaded = load(&flags, &|_| None, &|_| Ok(text.as_bytes().to_vec()));
+    let loaded = load(&flags, &NO_VARIABLES, &|_| Ok(text.as_bytes().to_vec()));
     loaded.map(|loaded| loaded.config).map_err(|error| error.to_string())
 }
 

@@ -144,7 +144,8 @@ fn example(heading: &str) -> Config {
     let text: String =
         block.lines().map(|line| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n").collect();
     let flags = crate::cli::Flags { config: Some("config.toml".into()), ..Default::default() };
-    let loaded = crate::settings::load(&flags, &|_| None, &|_| Ok(text.clone().into_bytes()));
+    let loaded =
+        crate::settings::load(&flags, &crate::settings::NO_VARIABLES, &|_| Ok(text.clone().into_bytes()));
     loaded.unwrap_or_else(|error| panic!("{error}")).config
 }
 

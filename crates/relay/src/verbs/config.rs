@@ -8,7 +8,7 @@ use steady_relay::clock::{Clock as _, SystemClock};
 use steady_relay::recorded::{self, TestRule};
 use steady_relay::settings::{self, Loaded, SettingsError, Shown};
 
-use super::{Failure, env, load, places, print, read, say, tls_config};
+use super::{Failure, load, places, print, read, say, tls_config, try_load};
 
 /// Carries out one of the verbs.
 pub(crate) fn config(flags: &Flags, verb: &ConfigVerb) -> Result<u8, Failure> {
@@ -60,7 +60,7 @@ fn as_toml(shown: &[Shown], origin: bool) -> String {
 
 fn check(flags: &Flags, file: Option<&PathBuf>, as_json: bool) -> Result<u8, Failure> {
     let flags = Flags { config: file.or(flags.config.as_ref()).cloned(), ..flags.clone() };
-    match settings::load(&flags, &env, &read) {
+    match try_load(&flags) {
         Err(SettingsError { issues }) if as_json => {
             let errors: Vec<_> = issues
                 .iter()

@@ -61,7 +61,7 @@ fn every_key_of_the_relay_is_read() {
 fn a_relative_ca_file_starts_at_the_folder_of_the_file_and_an_empty_one_is_none() {
     let load_at = |text: &'static str| {
         let flags = Flags { config: Some("/etc/relay/config.toml".into()), ..Flags::default() };
-        let env = |name: &str| (name == "SSL_CERT_FILE").then(|| "more.pem".into());
+        let env: &[_] = &[("SSL_CERT_FILE", "more.pem")];
         load(&flags, &env, &|_| Ok(text.into())).unwrap().config.ca_files
     };
     assert_eq!(

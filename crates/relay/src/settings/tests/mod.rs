@@ -15,9 +15,7 @@ use std::time::Duration;
 /// Loads `text` as the file, with these variables and flags.
 fn load_all(text: &str, variables: &[(&str, &str)], flags: Flags) -> Result<Loaded, SettingsError> {
     let flags = Flags { config: Some("config.toml".into()), ..flags };
-    let env =
-        |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
-    load(&flags, &env, &|_| Ok(text.as_bytes().to_vec()))
+    load(&flags, &variables, &|_| Ok(text.as_bytes().to_vec()))
 }
 
 fn good(text: &str) -> Config {
@@ -34,7 +32,7 @@ fn ms(millis: u64) -> Duration {
 
 #[test]
 fn without_anything_the_defaults_hold() {
-    let loaded = load(&Flags::default(), &|_| None, &|_| Err(io::ErrorKind::NotFound.into())).unwrap();
+    let loaded = load(&Flags::default(), &NO_VARIABLES, &|_| Err(io::ErrorKind::NotFound.into())).unwrap();
     assert_eq!((loaded.config, loaded.notices, loaded.file), (Config::default(), vec![], None));
     assert!(loaded.shown.iter().all(|shown| shown.origin == "default"));
     assert_eq!(good(""), Config::default());
@@ -324,7 +322,7 @@ fn an_upstream_that_is_the_relay_itself_is_refused() {
 fn a_file_that_cannot_be_read_gives_one_clear_message() {
     let try_with = |named: bool, result: &dyn Fn() -> io::Result<Vec<u8>>| {
         let config = named.then(|| PathBuf::from("my.toml"));
-        let env = |name: &str| (name == "XDG_CONFIG_HOME").then(|| "/xdg".into());
+        let env: &[_] = &[("XDG_CONFIG_HOME", "/xdg")];
         load(&Flags { config, ..Flags::default() }, &env, &|path| {
             if path.ends_with("env") { Err(io::ErrorKind::NotFound.into()) } else { result() }
         })
@@ -360,10 +358,7 @@ fn a_byte_order_mark_and_windows_line_ends_are_accepted() {
 #[test]
 fn the_file_is_found_where_the_system_keeps_settings() {
     use file::{System, usual_path};
-    let path = |variables: &[(&str, &str)], system| {
-        let env = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
-        usual_path(&env, system)
-    };
+    let path = |variables: &[(&str, &str)], system| usual_path(&variables, system);
     let home = [("HOME", "/home/me"), ("APPDATA", "/data")];
     let with_xdg = [home[0], ("XDG_CONFIG_HOME", "/xdg")];
     let relative = [home[0], ("XDG_CONFIG_HOME", "xdg")];
@@ -383,13 +378,11 @@ fn the_file_is_found_where_the_system_keeps_settings() {
 #[test]
 fn the_file_that_is_named_is_the_one_that_is_read() {
     let read_at = |flag: Option<&str>, variable: Option<&'static str>| {
-        let env = |name: &str| match name {
-            "STEADY_RELAY_CONFIG" => variable.map(Into::into),
-            "XDG_CONFIG_HOME" | "HOME" | "APPDATA" => Some("/usual".into()),
-            _ => None,
-        };
+        let usual = ["XDG_CONFIG_HOME", "HOME", "APPDATA"].map(|name| (name, "/usual"));
+        let named = variable.map(|path| ("STEADY_RELAY_CONFIG", path));
+        let env: Vec<_> = usual.into_iter().chain(named).collect();
         let flags = Flags { config: flag.map(Into::into), ..Flags::default() };
-        load(&flags, &env, &|_| Ok(Vec::new())).unwrap().file
+        load(&flags, &&env[..], &|_| Ok(Vec::new())).unwrap().file
     };
     assert_eq!(read_at(Some("flag.toml"), Some("env.toml")), Some("flag.toml".into()));
     assert_eq!(read_at(None, Some("env.toml")), Some("env.toml".into()));
