@@ -73,11 +73,11 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
     let totals = status.totals();
     if let Some(line) = closing_line(&Summary {
         calls: totals.met_fault,
-        at_capacity: totals.met_capacity,
-        recovered: totals.recovered,
+        at_capacity: totals.calls_short_of_capacity,
+        recovered: totals.calls_saved,
         waited: std::time::Duration::from_secs_f64(totals.waited_s.max(0.0)),
         sends: totals.retried_sends,
-        lost: totals.lost,
+        lost: totals.calls_lost,
         maybe_billed_twice: totals.maybe_billed_twice,
     }) {
         say(&line);
