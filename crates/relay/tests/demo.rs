@@ -50,6 +50,14 @@ mod demo {
         assert!(err.contains("Usage: steady-relay demo [OPTIONS]"), "{err}");
     }
 
+    #[test]
+    fn the_help_says_what_the_seed_does_not_fix() {
+        let help = String::from_utf8(output(&["--help"]).stdout).unwrap();
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("the same service, but not the same figures"), "{help}");
+        assert!(words.contains("When a request arrives is not fixed"), "{help}");
+    }
+
     #[cfg(unix)]
     #[test]
     fn an_interrupt_ends_it_at_once() {
