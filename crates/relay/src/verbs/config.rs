@@ -1,6 +1,8 @@
 //! `steady-relay config …`: what the settings are, what is wrong with them, what there is to set.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use steady_relay::cli::{ConfigVerb, Flags};
@@ -8,7 +10,7 @@ use steady_relay::clock::{Clock as _, SystemClock};
 use steady_relay::recorded::{self, TestRule};
 use steady_relay::settings::{self, Loaded, SettingsError, Shown};
 
-use super::{Failure, load, places, print, read, say, tls_config, try_load};
+use super::{Failure, load, places, print, say, tls_config, try_load};
 
 /// Carries out one of the verbs.
 pub(crate) fn config(flags: &Flags, verb: &ConfigVerb) -> Result<u8, Failure> {
@@ -109,8 +111,32 @@ fn test_rule(flags: &Flags, asked: &TestRule) -> Result<u8, Failure> {
     let Loaded { config, .. } = load(flags)?;
     let failed =
         |error: &dyn std::fmt::Display| Failure(2, format!("error: {}: {error}", asked.file.display()));
-    let file = read(&asked.file).map_err(|error| failed(&error))?;
+    let file = recorded_answer(&asked.file).map_err(|error| failed(&unread(&error)))?;
     let report =
         recorded::test_rule(&file, asked, &config, SystemClock.wall()).map_err(|error| failed(&error))?;
+    for words in report.assumed.iter().filter(|_| !asked.json) {
+        say(&format!("note: {words}"));
+    }
     print(&if asked.json { report.to_json().to_string() } else { report.to_string() })
+}
+
+/// One byte more than is read tells that a file is too long, and keeps what never ends from being read for ever.
+fn recorded_answer(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(recorded::LONGEST as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Why a file with an answer was not read.
+fn unread(error: &io::Error) -> String {
+    let known = [
+        (ErrorKind::NotFound, "there is no such file\nhint: record an answer into it: `curl -i … > FILE`"),
+        (
+            ErrorKind::IsADirectory,
+            "this is a folder, not a file\nhint: name one file with one recorded answer",
+        ),
+        (ErrorKind::PermissionDenied, "the file may not be read\nhint: check its owner and mode"),
+    ];
+    let words = known.into_iter().find(|(kind, _)| *kind == error.kind());
+    words.map_or_else(|| format!("the file cannot be read: {error}"), |(_, words)| words.to_owned())
 }
