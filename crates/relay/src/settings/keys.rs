@@ -374,7 +374,10 @@ pub(super) const CLIENT: &[Key<ClientSettings>] = &[
         name: "limit",
         shape: "time",
         default: "",
-        doc: "The longest this client waits for the head of an answer, in place of what is known of it.",
+        doc: "The longest this client waits for the head of an answer. It takes the place of what is known of its kind \
+              and of what a request states by itself (`x-stainless-timeout` and its like), be that longer or shorter, \
+              and it holds while interim answers come, too: those lift only limits that are known to start again with \
+              each of them. What it does to `patience` is the profile's `client_limit`.",
         set: |client, given| {
             given.duration(Duration::from_secs(1)..=WEEK).map(|value| client.limit = Some(value))
         },
