@@ -45,7 +45,7 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         default: "\"localhost\"",
         doc: "The IP address to listen on; `localhost` is both 127.0.0.1 and ::1. Any address beyond loopback needs a \
               `token`, since whoever reaches the relay can spend the credentials that pass through it. \
-              Also `--listen` and `STEADY_RELAY_LISTEN`.",
+              The relay of `run` listens on loopback alone, whatever is said here. Also `--listen` and `STEADY_RELAY_LISTEN`.",
         set: |relay, given| given.parsed().map(|value| relay.listen = Some(value)),
     },
     Key {
@@ -64,7 +64,7 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         shape: "text",
         default: "",
         doc: "What a client has to show to be served, 16 characters or more. Needed beyond loopback. \
-              Also `STEADY_RELAY_TOKEN`.",
+              The client of `run` shows a key of its session in its place. Also `STEADY_RELAY_TOKEN`.",
         set: |relay, given| given.parsed().map(|value| relay.token = Some(value)),
     },
     Key {
