@@ -240,7 +240,7 @@ pub struct Flags {
     /// The port to listen on; 0 picks a free one [default: 8787]
     ///
     /// Also STEADY_RELAY_PORT, or PORT, its older name.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub port: Option<String>,
     /// The one service everything goes to [default: by the request's credential]
     ///
@@ -447,6 +447,12 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_port_below_zero_is_a_value_that_the_settings_can_refuse() {
+        assert_eq!(parse("steady-relay --port -1").flags, port("-1"));
+        assert_eq!(parse("steady-relay --port -1 serve").flags, port("-1"));
     }
 
     #[test]

@@ -195,6 +195,11 @@ pub(super) fn one_of(name: &str, known: &[&str], what: &str) -> String {
 /// The known name, in lower case, that this one is probably meant to be.
 pub(super) fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
     let name = clipped(&name.to_ascii_lowercase().replace('-', "_"));
+    // A name that is only begun may be far from the whole.
+    let mut begun = known.iter().filter(|candidate| name.len() >= 3 && candidate.starts_with(&*name));
+    if let (Some(whole), None) = (begun.next(), begun.next()) {
+        return Some(whole);
+    }
     let near = known
         .iter()
         .map(|candidate| (strsim::osa_distance(&name, candidate), *candidate))

@@ -73,7 +73,16 @@ fn check(flags: &Flags, file: Option<&PathBuf>, as_json: bool) -> Result<u8, Fai
         Err(error) => Err(Failure(2, error.to_string().trim_end().to_owned())),
         Ok(Loaded { config, notices, .. }) => {
             // Certificates are read at the start, so a file that is missing would stop it.
-            let (_tls, more) = tls_config(&config)?;
+            let (_tls, more) = match tls_config(&config) {
+                Err(Failure(code, words)) if as_json => {
+                    let words = words.trim_start_matches("error: ");
+                    let (what, hint) = words.split_once("\nhint: ").unwrap_or((words, ""));
+                    let error = json!({"at": "settings", "what": what, "hint": hint});
+                    let all = json!({"v": 1, "ok": false, "errors": [error]});
+                    return print(&all.to_string()).map(|_printed| code);
+                }
+                tls => tls?,
+            };
             let notices: Vec<_> = notices.into_iter().chain(more).collect();
             if as_json {
                 return print(&json!({"v": 1, "ok": true, "notices": notices}).to_string());
@@ -96,8 +105,7 @@ fn path(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
         return print(&all.to_string());
     }
     let Some(config) = &places.config else {
-        let words =
-            "error: neither HOME nor XDG_CONFIG_HOME says where it would be\nhint: name it with --config";
+        let words = "error: neither HOME nor XDG_CONFIG_HOME says where the configuration file would be\nhint: name it with --config";
         return Err(Failure(1, words.to_owned()));
     };
     if !exists(&places.config) {

@@ -47,6 +47,14 @@ async fn check_says_all_that_is_wrong_or_ok() {
     home.write("bad.toml", "[relay]\nca_file = \"none.pem\"\n");
     let (code, _, said) = home.run(&["config", "check", "bad.toml"]).await;
     assert!(code == 2 && said.contains("none.pem"), "{said}");
+    assert!(
+        said.ends_with("\nhint: `ca_file` below [relay] names it, or SSL_CERT_FILE; check the path\n"),
+        "{said}"
+    );
+    let (code, out, _) = home.run(&["config", "check", "bad.toml", "--json"]).await;
+    let out: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &out["ok"], out["errors"].as_array().map(Vec::len)), (2, &false.into(), Some(1)));
+    assert!(out["errors"][0]["what"].as_str().unwrap().contains("none.pem"), "{out}");
 }
 
 #[tokio::test]

@@ -272,7 +272,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("relay", "port = 65536", "`relay.port = 65536` is out of range", "from 0 to 65535"),
     ("relay", "port = \"80\"", "`relay.port = \"80\"` is text, not a whole number", "from 0 to 65535"),
     ("relay", "token = \"short\"", "`relay.token` is too short", "16 to 1024"),
-    ("relay", "upstream = \"opnai\"", "names no upstream", "did you mean `openai`?; or write a URL"),
+    ("relay", "upstream = \"opnai\"", "names no upstream", "did you mean `openai`? Or write a URL"),
     ("relay", "upstream = \"localhost:9000\"", "has no scheme", "\"http://localhost:9000\""),
     (
         "relay",

@@ -168,6 +168,7 @@ fn every_break_of_syntax_is_told_once_and_nothing_is_concluded_from_it() {
     error: config.toml:1:7: unclosed table, expected `]`
       1 | [relay
         |       ^
+    hint: close the bracket: [relay]
     ");
     assert_snapshot!(bad("[relay]\nport = 1\nport = 2\n"), @r"
     error: config.toml:3:1: duplicate key
@@ -175,6 +176,47 @@ fn every_break_of_syntax_is_told_once_and_nothing_is_concluded_from_it() {
         | ^^^^
     hint: write each key, and each line such as [relay], only once
     ");
+}
+
+#[test]
+fn every_break_of_syntax_says_how_to_mend_it() {
+    for (text, hint) in [
+        ("[relay]\nport: 9000\n", "write key = value; a name has letters"),
+        ("relay:\n  port: 9000\n", "write key = value; a name has letters"),
+        (
+            "{\"relay\": {\"port\": 9000}}\n",
+            "write key = value below a line such as [relay], and text in quotes",
+        ),
+        (
+            "[relay]\nlisten = 127.0.0.1\n",
+            "write key = value below a line such as [relay], and text in quotes",
+        ),
+        ("[relay]\nport = 070\n", "write key = value below"),
+        ("[relay]\nport == 9\n", "write key = value below"),
+        (
+            "[relay]\nport = 9, listen = \"x\"\n",
+            "write each key = value, and each line such as [relay], on a line",
+        ),
+        ("[relay] port = 9\n", "write each key = value, and each line such as [relay], on a line"),
+        (
+            "[relay]\nlisten = \"x\n",
+            "close the quotes in the same line; in \"double\" ones \\ is written \\\\",
+        ),
+        ("[relay]\nlisten = 'x\n", "close the quotes in the same line"),
+        ("[relay]\nallowed_origins = [\"http://a\"\n", "close the list with ]"),
+    ] {
+        let told = bad(text);
+        assert!(told.contains(&format!("\nhint: {hint}")), "{told}");
+        assert_eq!(told.matches("error: ").count(), told.matches("\nhint: ").count(), "{told}");
+    }
+}
+
+#[test]
+fn a_name_that_is_only_begun_is_completed_where_one_alone_begins_like_it() {
+    assert!(bad("[client.claude]\n").contains("did you mean `claude_code`?"));
+    assert!(bad("[relay]\nprofile = \"open\"\n").contains("did you mean `opencodex`?"));
+    assert!(bad("[client.gem]\n").contains("did you mean `gemini_cli`?"));
+    assert!(bad("[profile.x]\nover = \"1s\"\n").contains("keys here: "), "three begin like it");
 }
 
 #[test]
