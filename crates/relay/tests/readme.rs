@@ -64,7 +64,8 @@ fn program(args: &[&str]) -> Output {
 
 /// README.md, CONTRIBUTING.md and `docs/`.
 fn pages() -> Vec<PathBuf> {
-    let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let docs =
+        std::fs::read_dir(root().join("docs")).into_iter().flatten().flatten().map(|entry| entry.path());
     let docs = docs.filter(|path| path.extension().is_some_and(|end| end == "md"));
     ["README.md", "CONTRIBUTING.md"].map(|name| root().join(name)).into_iter().chain(docs).collect()
 }

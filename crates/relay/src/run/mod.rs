@@ -158,7 +158,9 @@ pub enum RunError {
     #[error("`{0}` was not found\nhint: install it, or give its full path")]
     NotFound(String),
     /// The program is there and the system does not start it.
-    #[error("`{program}` cannot be started: {source}")]
+    #[error(
+        "`{program}` cannot be started: {source}\nhint: it has to be a program that you may start; try it without the relay"
+    )]
     NotStarted {
         /// The program.
         program: String,

@@ -80,7 +80,11 @@ pub(super) fn unreadable(error: &std::io::Error) -> (String, &'static str) {
     let known = [
         (ErrorKind::NotFound, "there is no such file", "check the path, or leave it out to use the defaults"),
         (ErrorKind::IsADirectory, "this is a folder, not a file", "name the file in it, such as config.toml"),
-        (ErrorKind::PermissionDenied, "the file may not be read", "check its owner and mode"),
+        (
+            ErrorKind::PermissionDenied,
+            "the file may not be read",
+            "check its owner and mode, and those of its folder",
+        ),
     ];
     let found = known.into_iter().find(|(kind, _, _)| *kind == error.kind());
     found.map_or_else(

@@ -381,7 +381,7 @@ fn a_file_that_cannot_be_read_gives_one_clear_message() {
     ");
     assert_snapshot!(try_with(false, &|| Err(io::ErrorKind::PermissionDenied.into())).unwrap_err(), @r"
     error: /xdg/steady-relay/config.toml: the file may not be read
-    hint: check its owner and mode
+    hint: check its owner and mode, and those of its folder
     ");
     assert_snapshot!(try_with(true, &|| Err(io::Error::other("the disk is on fire"))).unwrap_err(), @"error: my.toml: the file cannot be read: the disk is on fire");
     assert_snapshot!(try_with(true, &|| Ok(b"\xff\xfea\0".to_vec())).unwrap_err(), @r"
