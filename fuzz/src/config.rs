@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::str::FromStr as _;
 use steady_relay::cli::Flags;
-use steady_relay::settings::{Loaded, SettingsError, load};
+use steady_relay::settings::{Loaded, NO_VARIABLES, SettingsError, load};
 
 const SECRET: &str = "planted7Secret7planted7Secret";
 
@@ -35,7 +35,7 @@ pub fn config(file: &[u8]) {
 
 fn read(file: &[u8]) -> Result<Loaded, SettingsError> {
     let flags = Flags { config: Some("config.toml".into()), ..Flags::default() };
-    load(&flags, &|_| None, &|_| -> io::Result<_> { Ok(file.to_vec()) })
+    load(&flags, &NO_VARIABLES, &|_| -> io::Result<_> { Ok(file.to_vec()) })
 }
 
 /// Each error says something, once, at a place that exists.

@@ -4,7 +4,7 @@
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use steady_relay::cli::Flags;
-use steady_relay::settings::{Loaded, SettingsError, load};
+use steady_relay::settings::{Loaded, NO_VARIABLES, SettingsError, load};
 
 const SECRET: &str = "planted7Secret7planted7Secret";
 
@@ -47,7 +47,7 @@ fn read(file: &[u8]) -> Result<Loaded, SettingsError> {
     let files = |path: &Path| {
         if path == Path::new("env") { Ok(file.to_vec()) } else { Err(io::Error::from(ErrorKind::NotFound)) }
     };
-    load(&flags, &|_| None, &files)
+    load(&flags, &NO_VARIABLES, &files)
 }
 
 /// The same text as UTF-8 with its mark, as UTF-16 of both kinds, and with the line ends of Windows.

@@ -24,8 +24,11 @@ pub(crate) fn answer(shared: &Arc<Shared>, method: &Method, path: &str) -> Respo
         "/healthz" => text(StatusCode::OK, "ok\n"),
         "/__steady/status" => {
             let page = shared.status.page(shared.started, shared.clock.now());
-            match serde_json::to_vec(&page) {
-                Ok(json) => typed(StatusCode::OK, "application/json", json),
+            match serde_json::to_vec_pretty(&page) {
+                Ok(mut json) => {
+                    json.push(b'\n');
+                    typed(StatusCode::OK, "application/json", json)
+                }
                 Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &format!("steady-relay: {error}\n")),
             }
         }

@@ -1,7 +1,7 @@
 //! The command line, as types. Not what the verbs do, and not what a flag's value means (that is `settings`,
 //! which sees flags, environment and file together and reports all that is wrong at once).
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgMatches, Args, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -26,6 +26,24 @@ pub struct Cli {
     pub flags: Flags,
 }
 
+/// The flags of the settings' files.
+const FILES: &[&str] = &["config", "env_file"];
+/// The flags of a relay that belongs to one client: that client is pointed at loopback, whatever `--listen` says.
+const OF_RUN: &[&str] =
+    &["port", "upstream", "config", "profile", "env_file", "log_level", "log_format", "log_file"];
+/// The flags that have a say on a setting.
+const OF_SETTINGS: &[&str] =
+    &["listen", "port", "upstream", "config", "profile", "env_file", "log_level", "log_format", "log_file"];
+
+/// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
+const FLAGS_OF: [(&[&str], &[&str]); 5] = [
+    (&["run"], OF_RUN),
+    (&["config", "show"], OF_SETTINGS),
+    (&["config", "check"], OF_SETTINGS),
+    (&["config", "path"], FILES),
+    (&["config", "test-rule"], FILES),
+];
+
 const TOP_EXAMPLES: &str = "Examples:
   steady-relay                 listen on 127.0.0.1:8787, for every client you point there
   steady-relay run -- codex    start Codex with a relay of its own";
@@ -34,7 +52,16 @@ const SERVE_EXAMPLES: &str = "Examples:
   steady-relay serve --port 9000
   steady-relay serve --upstream https://api.example.com/v1 --profile patient";
 
-const RUN_EXAMPLES: &str = "Examples:
+const RUN_EXAMPLES: &str = "Clients that it can start:
+  codex     Codex CLI
+  claude    Claude Code
+Every other client: start `steady-relay` by itself, and give the client its
+address as base URL, for example
+  OPENAI_BASE_URL=http://127.0.0.1:8787/v1        OpenAI's SDKs
+  ANTHROPIC_BASE_URL=http://127.0.0.1:8787        Anthropic's SDKs
+  GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:8787    Gemini CLI
+
+Examples:
   steady-relay run -- codex exec \"fix the failing test\"
   steady-relay run --profile patient -- claude";
 
@@ -46,7 +73,82 @@ const DEMO_EXAMPLES: &str = "Examples:
   steady-relay demo
   steady-relay demo --quick --seed 7";
 
+/// The command line as it is understood, each verb with the flags that do something there.
+fn command() -> Command {
+    let flags: Vec<_> = Flags::augment_args(Command::new("flags")).get_arguments().cloned().collect();
+    let mut top = Cli::command().mut_subcommand("serve", |serve| serve.args(&flags));
+    for (verb, ids) in FLAGS_OF {
+        let its = flags.iter().filter(|flag| ids.contains(&flag.get_id().as_str()));
+        top = at(top, verb, &|verb| verb.args(its.clone()));
+    }
+    top = top.mut_subcommand("run", in_words_of_run);
+    let no_two_files = |check: Command| check.mut_arg("file", |file| file.conflicts_with("config"));
+    top = at(top, &["config", "check"], &no_two_files);
+    let heading = "Relay (flags of `serve`, which need not be named)";
+    flags.iter().fold(top, |top, flag| top.mut_arg(flag.get_id(), |flag| flag.help_heading(heading)))
+}
+
+/// Changes the verb at this path.
+fn at(above: Command, path: &[&str], change: &dyn Fn(Command) -> Command) -> Command {
+    match path {
+        [] => change(above),
+        [name, below @ ..] => above.mut_subcommand(name, |verb| at(verb, below, change)),
+    }
+}
+
+/// What some flags mean to a relay that belongs to one client.
+fn in_words_of_run(run: Command) -> Command {
+    let file = "The file to write the log to; the terminal is the client's, so there is no other log";
+    let more = "`max_size` and `max_files` below `[log]` in the configuration file bound it. Also \
+                STEADY_RELAY_LOG_FILE.";
+    run.mut_arg("port", |flag| {
+        flag.help("The port that its relay listens on [default: a free one]").long_help(None)
+    })
+    .mut_arg("log_file", |flag| flag.help(file).long_help(format!("{file}\n\n{more}")))
+}
+
+/// Flags may stand before the verb, too. They are moved behind it: there it is known which ones it has.
+fn verb_first(top: &Command, mut line: Vec<OsString>) -> Vec<OsString> {
+    let is_flag = |name: &str| {
+        top.get_arguments().any(|flag| flag.get_long() == Some(name) && flag.get_action().takes_values())
+    };
+    let mut at = 1;
+    while let Some(name) = line.get(at).and_then(|word| word.to_str()?.strip_prefix("--")) {
+        match name.split_once('=') {
+            Some((name, _)) if is_flag(name) => at += 1,
+            None if is_flag(name) => at += 2,
+            Some(_) | None => return line,
+        }
+    }
+    let mut verbs = 0;
+    let mut above = top;
+    while let Some(verb) = line.get(at + verbs).and_then(|word| above.find_subcommand(word)) {
+        (above, verbs) = (verb, verbs + 1);
+    }
+    if let Some(words) = line.get_mut(1..at + verbs) {
+        words.rotate_right(verbs);
+    }
+    line
+}
+
 impl Cli {
+    /// Reads the command line, which begins with the program's name.
+    ///
+    /// # Errors
+    /// Where it is not understood, and where it asks for help or the version.
+    pub fn read(line: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Self, clap::Error> {
+        let mut command = command();
+        let line = verb_first(&command, line.into_iter().map(Into::into).collect());
+        let mut matches = command.try_get_matches_from_mut(line)?;
+        let mut verb = &matches;
+        while let Some((_, below)) = verb.subcommand() {
+            verb = below;
+        }
+        let flags = Flags::of(verb);
+        let cli = Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
+        Ok(Self { flags, ..cli })
+    }
+
     /// What to do.
     #[must_use]
     pub fn verb(&self) -> &Verb {
@@ -133,63 +235,82 @@ pub struct Flags {
     ///
     /// Any address beyond loopback needs a token: set STEADY_RELAY_TOKEN, or `token` in the configuration file.
     /// Also STEADY_RELAY_LISTEN.
-    #[arg(long, global = true, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR")]
     pub listen: Option<String>,
     /// The port to listen on; 0 picks a free one [default: 8787]
     ///
     /// Also STEADY_RELAY_PORT, or PORT, its older name.
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub port: Option<String>,
     /// The one service everything goes to [default: by the request's credential]
     ///
     /// A URL, or the name of an `[upstream.NAME]` of the configuration file.
     /// Also STEADY_RELAY_UPSTREAM, or UPSTREAM_URL, its older name.
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, value_name = "URL")]
     pub upstream: Option<String>,
     /// The configuration file
     ///
     /// Where none is named, steady-relay/config.toml in the user's configuration folder is read if it exists. Also STEADY_RELAY_CONFIG.
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// How hard to try: auto, interactive, batch, patient, strict [default: auto]
     ///
     /// Or codex-retry or opencodex, with the numbers of the tools of that name, or the name of a `[profile.NAME]`
     /// of the configuration file. Also STEADY_RELAY_PROFILE.
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
     /// A file of NAME=value lines; they count after the environment and before the configuration file
     ///
     /// A `.env` in the working directory is never read unless it is named here. Also STEADY_RELAY_ENV_FILE; and the
     /// file steady-relay/env in the user's configuration folder is read if it exists.
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
     /// What is logged: error, warn, info, debug, trace [default: info]
     ///
     /// Also STEADY_RELAY_LOG_LEVEL.
-    #[arg(long, global = true, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<String>,
     /// How log lines look: text, json [default: text]
     ///
     /// Also STEADY_RELAY_LOG_FORMAT.
-    #[arg(long, global = true, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<String>,
     /// A file to write the log to as well
     ///
     /// `max_size` and `max_files` below `[log]` in the configuration file bound it. Also STEADY_RELAY_LOG_FILE.
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub log_file: Option<String>,
     /// Of an older tool: `--mode proxy` is accepted and does nothing.
-    #[arg(long, global = true, value_name = "MODE", hide = true)]
+    #[arg(long, value_name = "MODE", hide = true)]
     pub mode: Option<String>,
+}
+
+impl Flags {
+    /// The flags of a verb, which need not have them all.
+    fn of(verb: &ArgMatches) -> Self {
+        let text = |id| verb.try_get_one::<String>(id).ok().flatten().cloned();
+        let path = |id| verb.try_get_one::<PathBuf>(id).ok().flatten().cloned();
+        Self {
+            listen: text("listen"),
+            port: text("port"),
+            upstream: text("upstream"),
+            config: path("config"),
+            profile: text("profile"),
+            env_file: path("env_file"),
+            log_level: text("log_level"),
+            log_format: text("log_format"),
+            log_file: text("log_file"),
+            mode: text("mode"),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     fn parse(line: &str) -> Cli {
-        Cli::try_parse_from(line.split(' ')).unwrap()
+        Cli::read(line.split(' ')).unwrap()
     }
 
     fn port(text: &str) -> Flags {
@@ -198,7 +319,7 @@ mod tests {
 
     #[test]
     fn the_definition_holds_together() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]
@@ -270,9 +391,83 @@ mod tests {
             "steady-relay run --prot 1 -- codex",
             "steady-relay config",
             "steady-relay config shwo",
+            "steady-relay config check a.toml --config b.toml",
+            "steady-relay --port",
+            "steady-relay --port 1 --port 2",
         ] {
-            let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
+            let error = Cli::read(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");
+        }
+    }
+
+    /// Every verb, with words that it needs to be complete.
+    const VERBS: [(&str, &str); 8] = [
+        ("serve", ""),
+        ("run", " codex"),
+        ("demo", ""),
+        ("config show", ""),
+        ("config check", ""),
+        ("config schema", ""),
+        ("config path", ""),
+        ("config test-rule", " answer.http"),
+    ];
+
+    #[test]
+    fn a_verb_shows_the_flags_that_it_uses_and_refuses_all_others() {
+        let all: Vec<_> = Flags::augment_args(Command::new("x")).get_arguments().cloned().collect();
+        assert_eq!(all.len(), 10);
+        for (verb, words) in VERBS {
+            let used =
+                FLAGS_OF.iter().find(|(path, _)| path.join(" ") == verb).map_or(&[][..], |(_, ids)| ids);
+            let shown =
+                |flag| Cli::read(format!("steady-relay {verb} {flag}").split(' ')).unwrap_err().to_string();
+            let (short, long) = (shown("-h"), shown("--help"));
+            for flag in &all {
+                let (id, name) = (flag.get_id().as_str(), flag.get_long().unwrap());
+                let is_used = verb == "serve" || used.contains(&id);
+                let is_shown = format!("  --{name} <");
+                for help in [&short, &long] {
+                    let hidden = flag.is_hide_set() || !is_used;
+                    assert_eq!(help.contains(&is_shown), !hidden, "{verb} --{name}: {help}");
+                }
+                for line in [
+                    format!("steady-relay {verb} --{name} x{words}"),
+                    format!("steady-relay --{name} x {verb}{words}"),
+                    format!("steady-relay --{name}=x {verb}{words}"),
+                ] {
+                    match Cli::read(line.split(' ')) {
+                        Ok(cli) => assert!(is_used && cli.flags != Flags::default(), "{line}"),
+                        Err(error) => {
+                            let words = format!("error: unexpected argument '--{name}' found");
+                            assert!(!is_used && error.to_string().starts_with(&words), "{line}: {error}");
+                            let usage = format!("Usage: steady-relay {verb}");
+                            assert!(error.to_string().contains(&usage), "{line}: {error}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_port_below_zero_is_a_value_that_the_settings_can_refuse() {
+        assert_eq!(parse("steady-relay --port -1").flags, port("-1"));
+        assert_eq!(parse("steady-relay --port -1 serve").flags, port("-1"));
+    }
+
+    #[test]
+    fn run_names_its_clients_and_how_others_are_pointed() {
+        for flag in ["-h", "--help"] {
+            let help = Cli::read(["steady-relay", "run", flag]).unwrap_err().to_string();
+            for words in [
+                "\n  codex  ",
+                "\n  claude  ",
+                "OPENAI_BASE_URL",
+                "ANTHROPIC_BASE_URL",
+                "[default: a free one]",
+            ] {
+                assert!(help.contains(words), "{words} is not in {help}");
+            }
         }
     }
 
@@ -286,7 +481,7 @@ mod tests {
             ("steady-relay demo", "demo"),
         ] {
             for flag in ["-h", "--help"] {
-                let help = Cli::try_parse_from(format!("{line} {flag}").split(' ')).unwrap_err();
+                let help = Cli::read(format!("{line} {flag}").split(' ')).unwrap_err();
                 assert_eq!(help.exit_code(), 0);
                 let help = help.to_string();
                 let examples = help.split("Examples:").nth(1).unwrap_or_default();
@@ -294,7 +489,7 @@ mod tests {
                 assert!(examples.contains(&format!("steady-relay {verb}")), "{help}");
             }
         }
-        let version = Cli::try_parse_from(["steady-relay", "--version"]).unwrap_err();
+        let version = Cli::read(["steady-relay", "--version"]).unwrap_err();
         assert_eq!(version.to_string(), concat!("steady-relay ", env!("CARGO_PKG_VERSION"), "\n"));
     }
 }

@@ -5,17 +5,16 @@ mod verbs;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use steady_relay::cli::{Cli, Verb};
 
 use crate::verbs::{Failure, config, demo, run, say, serve};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let ended = match cli.verb() {
         Verb::Serve => serve::serve(&cli.flags),
         Verb::Run(client) => run::run(&cli.flags, &client.command),
-        Verb::Demo(options) => demo::demo(&cli.flags, options),
+        Verb::Demo(options) => demo::demo(options),
         Verb::Config(args) => config::config(&cli.flags, &args.verb),
     };
     match ended {

@@ -178,6 +178,18 @@ mod tests {
         let mut gemini = Client { company: config.waiting.interim, ..client(Kind::GeminiCli, false) };
         super::limit(&config, &mut gemini);
         assert_eq!(client_limit(&gemini), Some(Client::less_margin(limit)));
+        // What a request states itself gives way, too, be it shorter or longer.
+        for (stated, lang) in [("10", "python"), ("600", "python"), ("10", "js"), ("600", "js")] {
+            let mut headers = http::HeaderMap::new();
+            headers.insert("x-stainless-timeout", http::HeaderValue::from_static(stated));
+            headers.insert("x-stainless-lang", http::HeaderValue::from_static(lang));
+            for company in [None, Some(Duration::from_secs(5))] {
+                let mut sdk = Client { company, ..Client::of(&headers) };
+                config.clients.entry(sdk.kind).or_default().limit = Some(limit);
+                super::limit(&config, &mut sdk);
+                assert_eq!(client_limit(&sdk), Some(Client::less_margin(limit)), "{stated} {lang}");
+            }
+        }
     }
 
     #[test]

@@ -12,15 +12,18 @@
 //! {"error":{"code":503,"status":"UNAVAILABLE"}}
 //! ```
 
+mod file;
+
+pub use file::LONGEST;
+
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use relay_core::config::Config;
 use relay_core::decide::{Right, right};
-use relay_core::dialect::{self, Because, Dialect, Route, route};
+use relay_core::dialect::{self, Because};
 use relay_core::evidence::{Evidence, Nature, Operation, PROMPT};
 use relay_core::failure::{Failure, Told};
 use relay_core::moment::Moment;
@@ -29,19 +32,16 @@ use relay_core::redact::redact;
 use relay_core::retry_after::Advice;
 use serde_json::{Value, json};
 
-use crate::decode::{DecodeLimits, Decoder, Encoding};
-
 /// What is asked on the command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
 pub struct TestRule {
     /// The recorded answer: as `curl -i` prints it, or a body alone
     pub file: PathBuf,
     /// The status, where the file is a body alone [default: 200]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(100..=999))]
     pub status: Option<u16>,
-    /// The dialect of the request, where the file does not tell: `openai_responses`, `openai_chat`, `anthropic`,
-    /// `gemini`, `ollama` or `generic`
-    #[arg(long, value_name = "NAME")]
+    /// The dialect of the request, where the file does not tell
+    #[arg(long, value_name = "NAME", value_parser = dialect::ALL.map(dialect::Dialect::name))]
     pub dialect: Option<String>,
     /// The `[upstream.NAME]` that answered, for rules that are about one
     #[arg(long, value_name = "NAME")]
@@ -56,17 +56,7 @@ pub struct TestRule {
 #[error("{what}\nhint: {hint}")]
 pub struct Unreadable {
     what: String,
-    hint: &'static str,
-}
-
-/// An answer as it was recorded, and what is known of its request.
-#[derive(Debug, Clone)]
-struct Recorded {
-    route: Route,
-    streams: bool,
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Vec<u8>,
+    hint: String,
 }
 
 /// What an answer would be taken for.
@@ -78,6 +68,8 @@ pub struct Report {
     pub status: u16,
     /// The verdict.
     pub verdict: Taken,
+    /// What neither the file nor the command line said and was assumed, a sentence each.
+    pub assumed: Vec<String>,
 }
 
 /// The verdict on an answer.
@@ -115,7 +107,12 @@ pub fn test_rule(
     config: &Config,
     wall: SystemTime,
 ) -> Result<Report, Unreadable> {
-    let recorded = read(file, asked)?;
+    let (recorded, assumed) = file::read(file, asked)?;
+    if let Some(from) = asked.from.as_deref().filter(|from| !config.upstreams.contains_key(*from)) {
+        let names = config.upstreams.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let what = format!("the settings have no [upstream.{}]", from.escape_default());
+        return Err(Unreadable::new(what, format!("`--from` takes one of: {names}")));
+    }
     let rules = config.rules_for(recorded.route.dialect.name(), asked.from.as_deref().unwrap_or(""));
     let listen = |took: Duration| {
         let (sent, arrived) = (Moment::ZERO, Moment::ZERO + took);
@@ -147,7 +144,8 @@ pub fn test_rule(
             breaks_off: matches!(verdict, Verdict::Fault(_)),
         },
     };
-    Ok(Report { dialect: recorded.route.dialect.name(), status: recorded.status.as_u16(), verdict })
+    let (dialect, status) = (recorded.route.dialect.name(), recorded.status.as_u16());
+    Ok(Report { dialect, status, verdict, assumed })
 }
 
 /// The last verdict, why, and how many bytes had come when the answer was committed.
@@ -170,191 +168,6 @@ fn heard(mut listener: Preamble, body: &[u8], now: Moment) -> (Verdict, Option<B
         }
     }
     (verdict, listener.because().cloned(), commits_at)
-}
-
-fn read(file: &[u8], asked: &TestRule) -> Result<Recorded, Unreadable> {
-    let file = file.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(file);
-    let (notes, rest) = split_notes(file);
-    let request = notes.iter().find_map(|note| note.strip_prefix("request:")).map(str::trim);
-    let (status, headers, body) = if rest.starts_with(b"HTTP/") {
-        head_and_body(rest)?
-    } else {
-        (None, HeaderMap::new(), rest.to_vec())
-    };
-    let body = plain(&headers, body)?;
-    let status = match (status, asked.status) {
-        (Some(status), None) => status,
-        (_, given) => given.unwrap_or(200),
-    };
-    let status = StatusCode::from_u16(status).map_err(|_none| Unreadable {
-        what: format!("{status} is no status"),
-        hint: "a status is a number from 100 to 999",
-    })?;
-    let route = route_of(request, asked.dialect.as_deref())?;
-    let mut recorded = Recorded { route, streams: false, status, headers, body };
-    if !recorded.headers.contains_key(header::CONTENT_TYPE) && rest.first() != Some(&b'H') {
-        recorded.headers.insert(header::CONTENT_TYPE, guessed_type(&recorded));
-    }
-    recorded.streams = streams(&recorded, request);
-    Ok(recorded)
-}
-
-/// The lines at the top that begin with `#`, without it, and the rest.
-fn split_notes(mut file: &[u8]) -> (Vec<&str>, &[u8]) {
-    let mut notes = Vec::new();
-    while file.first() == Some(&b'#') {
-        let end = file.iter().position(|byte| *byte == b'\n').map_or(file.len(), |end| end + 1);
-        notes.extend(std::str::from_utf8(&file[1..end]).ok().map(str::trim));
-        file = &file[end..];
-    }
-    (notes, file)
-}
-
-/// The last of the heads that stand one after another: interim answers come before the one that counts.
-fn head_and_body(mut rest: &[u8]) -> Result<(Option<u16>, HeaderMap, Vec<u8>), Unreadable> {
-    loop {
-        let broken = |what: String| Unreadable {
-            what,
-            hint: "record it with `curl -i`: a status line, headers, a blank line, the body",
-        };
-        let (line, mut after) = next_line(rest);
-        let status: u16 = line
-            .split(' ')
-            .nth(1)
-            .and_then(|status| status.parse().ok())
-            .ok_or_else(|| broken("the first line is no status line".to_owned()))?;
-        let mut headers = HeaderMap::new();
-        loop {
-            let (line, more) = next_line(after);
-            after = more;
-            if line.is_empty() {
-                break;
-            }
-            let header = line.split_once(':').and_then(|(name, value)| {
-                let name = HeaderName::from_bytes(name.trim().as_bytes()).ok()?;
-                Some((name, HeaderValue::from_str(value.trim()).ok()?))
-            });
-            let Some((name, value)) = header else {
-                return Err(broken("a line of the head is no header".to_owned()));
-            };
-            headers.append(name, value);
-        }
-        if (100..200).contains(&status) && after.starts_with(b"HTTP/") {
-            rest = after;
-            continue;
-        }
-        return Ok((Some(status), headers, after.to_vec()));
-    }
-}
-
-/// The next line as text, and what comes after it. Only heads are read so, and they are ASCII.
-fn next_line(bytes: &[u8]) -> (std::borrow::Cow<'_, str>, &[u8]) {
-    let end = bytes.iter().position(|byte| *byte == b'\n');
-    let (line, rest) = match end {
-        Some(end) => (&bytes[..end], &bytes[end + 1..]),
-        None => (bytes, &[][..]),
-    };
-    (String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)), rest)
-}
-
-/// The body without its framing and its encoding.
-fn plain(headers: &HeaderMap, body: Vec<u8>) -> Result<Vec<u8>, Unreadable> {
-    let is_chunked = headers
-        .get_all(header::TRANSFER_ENCODING)
-        .iter()
-        .any(|value| value.to_str().is_ok_and(|value| value.to_ascii_lowercase().contains("chunked")));
-    // What curl prints has no chunks left, but still says so.
-    let body = if is_chunked { unchunked(&body).unwrap_or(body) } else { body };
-    let undecodable = |_reason| Unreadable {
-        what: "the body does not follow its `content-encoding`".to_owned(),
-        hint: "record it plain: `curl -i --compressed`, and leave the header out",
-    };
-    match Encoding::named(headers.get_all(header::CONTENT_ENCODING)) {
-        // A recorder that decodes leaves the header: what reads as text is text.
-        Some(Encoding::Identity) => Ok(body),
-        _ if body.first().is_some_and(|byte| b"{[ed:<".contains(byte)) => Ok(body),
-        Some(encoding) => {
-            const LIMITS: DecodeLimits = DecodeLimits { per_push: 64 << 20, total: 64 << 20 };
-            let mut text = Vec::new();
-            Decoder::new(encoding, LIMITS).push(&body, &mut text).map_err(undecodable)?;
-            Ok(text)
-        }
-        None => Err(undecodable(crate::decode::Undecodable::Corrupt)),
-    }
-}
-
-/// The content of chunks; `None` where these are none.
-fn unchunked(mut bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut body = Vec::new();
-    loop {
-        let (line, rest) = next_line(bytes);
-        let size = usize::from_str_radix(line.split(';').next()?.trim(), 16).ok()?;
-        if size == 0 {
-            return Some(body);
-        }
-        body.extend_from_slice(rest.get(..size)?);
-        let rest = rest.get(size..)?;
-        bytes = rest.strip_prefix(b"\r\n").or_else(|| rest.strip_prefix(b"\n"))?;
-    }
-}
-
-fn route_of(request: Option<&str>, name: Option<&str>) -> Result<Route, Unreadable> {
-    let mut words = request.unwrap_or_default().split_whitespace();
-    let by_request = words.next().zip(words.next()).and_then(|(method, path)| {
-        let path = path.split('?').next().unwrap_or(path);
-        Some(route(&method.parse::<Method>().ok()?, path))
-    });
-    let Some(name) = name else {
-        let unknown = Route { dialect: generic(), operation: Operation::Generation, streams: None };
-        return Ok(by_request.unwrap_or(unknown));
-    };
-    let dialect = dialect::named(name).ok_or_else(|| Unreadable {
-        what: format!("there is no dialect `{}`", name.escape_default()),
-        hint: "write openai_responses, openai_chat, anthropic, gemini, ollama or generic",
-    })?;
-    Ok(Route { dialect, operation: Operation::Generation, streams: None })
-}
-
-fn generic() -> &'static dyn Dialect {
-    route(&Method::POST, "").dialect
-}
-
-/// What a body alone most probably was labelled as.
-fn guessed_type(recorded: &Recorded) -> HeaderValue {
-    let body = recorded.body.trim_ascii_start();
-    let first_line = body.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let is_lines = first_line.len() < body.trim_ascii_end().len()
-        && serde_json::from_slice::<serde_json::Map<String, Value>>(first_line).is_ok();
-    HeaderValue::from_static(match body.first() {
-        Some(b'{') if is_lines => "application/x-ndjson",
-        Some(b'{' | b'[') => "application/json",
-        Some(b'<') => "text/html",
-        _ if recorded.status.is_success() => "text/event-stream",
-        Some(_) | None => "text/plain",
-    })
-}
-
-/// Whether the request asked for a stream: as it says, else as the answer looks.
-fn streams(recorded: &Recorded, request: Option<&str>) -> bool {
-    if recorded.route.operation != Operation::Generation {
-        return false;
-    }
-    let said = request.and_then(|request| {
-        let mut words = request.split_whitespace().skip(2);
-        words.find_map(|word| match word {
-            "stream" => Some(true),
-            "whole" => Some(false),
-            _ => None,
-        })
-    });
-    if let Some(streams) = recorded.route.streams.or(said) {
-        return streams;
-    }
-    let kind = recorded.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let is_list = recorded.body.trim_ascii_start().first() == Some(&b'[');
-    kind.starts_with("text/event-stream")
-        || kind.contains("ndjson")
-        || (recorded.route.dialect.streams_values() && is_list)
 }
 
 impl Report {
@@ -411,7 +224,8 @@ impl Report {
                 } })
             }
         };
-        let mut report = json!({ "v": 1, "dialect": self.dialect, "status": self.status });
+        let mut report =
+            json!({ "v": 1, "dialect": self.dialect, "status": self.status, "assumed": self.assumed });
         if let (Some(report), Value::Object(verdict)) = (report.as_object_mut(), verdict) {
             report.extend(verdict);
         }
@@ -421,7 +235,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { dialect, status, verdict } = self;
+        let Self { dialect, status, verdict, assumed: _ } = self;
         match verdict {
             Taken::Answer { commits_at, breaks_off } => {
                 writeln!(out, "taken for  an answer (status {status}, heard as {dialect})")?;

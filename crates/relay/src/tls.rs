@@ -18,11 +18,14 @@ use rustls::{
 use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
+/// Who names a file of certificates.
+const NAMED_BY: &str = "`ca_file` below [relay] names it, or SSL_CERT_FILE";
+
 /// Why there is no TLS. Each one is the user's to mend, so each names its file.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file that was named cannot be read as PEM.
-    #[error("cannot read the certificate file {}: {detail}", path.display())]
+    #[error("cannot read the certificate file {}: {detail}\nhint: {NAMED_BY}; check the path", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -30,7 +33,7 @@ pub enum TlsError {
         detail: String,
     },
     /// A file that was named holds no certificate that can be trusted.
-    #[error("no usable certificate in {}{detail}", path.display())]
+    #[error("no usable certificate in {}{detail}\nhint: {NAMED_BY}; it has to hold certificates in PEM", path.display())]
     NoCertificate {
         /// The file.
         path: PathBuf,

@@ -46,7 +46,16 @@ mod demo {
         assert_eq!(output.status.code(), Some(2));
         assert!(output.stdout.is_empty());
         let err = String::from_utf8(output.stderr).unwrap();
-        assert!(err.starts_with("error: ") && err.contains("demo"), "{err}");
+        assert!(err.starts_with("error: unexpected argument '--port' found\n"), "{err}");
+        assert!(err.contains("Usage: steady-relay demo [OPTIONS]"), "{err}");
+    }
+
+    #[test]
+    fn the_help_says_what_the_seed_does_not_fix() {
+        let help = String::from_utf8(output(&["--help"]).stdout).unwrap();
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("the same service, but not the same figures"), "{help}");
+        assert!(words.contains("When a request arrives is not fixed"), "{help}");
     }
 
     #[cfg(unix)]

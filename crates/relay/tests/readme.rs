@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use relay_core::config::{Config, shipped_profiles};
-use steady_relay::settings::{Flags, load};
+use steady_relay::settings::{Flags, NO_VARIABLES, load};
 
 const README: &str = include_str!("../../../README.md");
 
@@ -24,7 +24,7 @@ fn root() -> PathBuf {
 /// The settings that `text` makes as the file, or all that is wrong with it.
 fn settings(text: &str) -> Result<Config, String> {
     let flags = Flags { config: Some("config.toml".into()), ..Flags::default() };
-    let loaded = load(&flags, &|_| None, &|_| Ok(text.as_bytes().to_vec()));
+    let loaded = load(&flags, &NO_VARIABLES, &|_| Ok(text.as_bytes().to_vec()));
     loaded.map(|loaded| loaded.config).map_err(|error| error.to_string())
 }
 
@@ -62,14 +62,33 @@ fn program(args: &[&str]) -> Output {
     command.args(args).output().expect("the program was built before its tests")
 }
 
+/// README.md, CONTRIBUTING.md and `docs/`.
+fn pages() -> Vec<PathBuf> {
+    let docs =
+        std::fs::read_dir(root().join("docs")).into_iter().flatten().flatten().map(|entry| entry.path());
+    let docs = docs.filter(|path| path.extension().is_some_and(|end| end == "md"));
+    ["README.md", "CONTRIBUTING.md"].map(|name| root().join(name)).into_iter().chain(docs).collect()
+}
+
 #[test]
-fn every_toml_example_loads() {
-    let examples: Vec<&str> =
-        README.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert!(!examples.is_empty(), "the README shows no settings");
-    for example in examples {
-        let config = settings(example).unwrap_or_else(|error| panic!("{error}"));
-        assert_ne!(config, Config::default(), "an example that sets nothing");
+fn every_toml_example_can_be_copied_as_it_is() {
+    let mut shown = Vec::new();
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap().replace("\r\n", "\n");
+        for example in text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+            let config = settings(example).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+            assert_ne!(config, Config::default(), "{}: {example} sets nothing", page.display());
+            let switched_off =
+                |line: &str| line.starts_with("# [") || line.starts_with('#') && line.contains(" = ");
+            assert!(!example.lines().any(switched_off), "{}: {example} is not in force", page.display());
+            shown.push(page.file_name().unwrap().to_owned());
+        }
+    }
+    for (page, least) in [("README.md", 1), ("rules.md", 2)] {
+        assert!(
+            shown.iter().filter(|name| *name == page).count() >= least,
+            "{page} shows no settings: {shown:?}"
+        );
     }
 }
 
@@ -114,10 +133,7 @@ fn is_expected(file: &Path) -> bool {
 
 #[test]
 fn every_relative_link_leads_to_a_file() {
-    let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
-    let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    pages.extend(docs.filter(|path| path.extension().is_some_and(|end| end == "md")));
-    let links: Vec<_> = pages.iter().flat_map(|page| links(page)).collect();
+    let links: Vec<_> = pages().iter().flat_map(|page| links(page)).collect();
     assert!(links.len() > 20, "links are not found any more");
     let broken: Vec<_> = links.iter().filter(|(_, file)| !file.exists() && !is_expected(file)).collect();
     assert!(broken.is_empty(), "{broken:#?}");

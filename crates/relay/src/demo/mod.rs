@@ -38,7 +38,11 @@ use crate::tls;
 /// What the demo is told.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Options {
-    /// Which episodes the service has; the same number, the same episodes
+    /// Which service is asked: the same number, the same service, but not the same figures
+    ///
+    /// It fixes when the service is full, how long each answer takes, and how each try of each call is refused if it
+    /// is. When a request arrives is not fixed: sockets, timers and the chance in the relay's waits are real, so the
+    /// figures move a little from run to run.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Fewer calls and faster time: under 15 seconds

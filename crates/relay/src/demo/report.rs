@@ -217,7 +217,9 @@ impl Report {
              Real: the relay and its sockets, with its default profile: {sends}\n\
              waits of {}, where the service is overloaded {}. All these times,\n\
              and the table's, went by {} times faster. Other services have other numbers.\n\
-             Seed {}; took {:.0} s.{PLAIN}\n",
+             Seed {}; took {:.0} s.\n\
+             The same seed is the same service, and not the same figures: sockets, timers\n\
+             and the chance in the relay's waits are real.{PLAIN}\n",
             EPISODE_FOR.start(),
             EPISODE_FOR.end(),
             span(curve.base, curve.cap),
@@ -291,6 +293,8 @@ Real: the relay and its sockets, with its default profile: at most 8 sends,
 waits of 1 to 30 s, where the service is overloaded 4 to 60 s. All these times,
 and the table's, went by 10 times faster. Other services have other numbers.
 Seed 18446744073709551615; took 32 s.
+The same seed is the same service, and not the same figures: sockets, timers
+and the chance in the relay's waits are real.
 
 For real:
   steady-relay run -- codex     Codex, with a relay of its own

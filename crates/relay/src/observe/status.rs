@@ -10,31 +10,35 @@ use serde::Serialize;
 
 use super::{Notice, Observer};
 
-/// Sums since the start.
+/// Sums since the start. `docs/status.md` says what each field of the page means, in words for its readers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Totals {
-    /// Calls that ended.
+    /// Calls that came in.
     pub calls: u64,
     /// Physical sends.
     pub sends: u64,
-    /// Calls that met a fault and were sent again, or cut and resumed.
-    pub retried: u64,
-    /// Calls that met a fault the relay waits for.
-    pub met_fault: u64,
-    /// All sends of these calls.
-    pub retried_sends: u64,
-    /// Calls that met a capacity fault.
-    pub met_capacity: u64,
+    /// Waits that began.
+    pub waits: u64,
+    /// Time waited between sends by calls that ended, in seconds.
+    pub waited_s: f64,
+    /// Calls that ended and took more than one send.
+    pub calls_sent_again: u64,
+    /// Calls that ended and met a capacity fault.
+    pub calls_short_of_capacity: u64,
     /// Calls that met a fault and were served all the same.
-    pub recovered: u64,
+    pub calls_saved: u64,
     /// Calls that were refused or given up.
-    pub lost: u64,
+    pub calls_lost: u64,
     /// Streams that were cut so that the client resumes.
-    pub cuts: u64,
+    pub streams_cut: u64,
     /// Resends of what may have run: each may have been billed twice.
     pub maybe_billed_twice: u64,
-    /// Time waited between sends, in seconds.
-    pub waited_s: f64,
+    /// Calls that met a fault the relay waits for: those sent again, and those given up. For the closing line alone.
+    #[serde(skip)]
+    pub met_fault: u64,
+    /// All sends of these calls.
+    #[serde(skip)]
+    pub retried_sends: u64,
 }
 
 /// What a call is doing.
@@ -103,11 +107,11 @@ pub struct Page {
     /// The relay's version.
     version: &'static str,
     /// Seconds since the start.
-    up_s: f64,
+    uptime_s: f64,
     /// Sums since the start.
     totals: Totals,
     /// The calls that are open.
-    open: Vec<OpenCall>,
+    open_calls: Vec<OpenCall>,
 }
 
 impl Status {
@@ -134,9 +138,9 @@ impl Status {
         Page {
             v: 1,
             version: env!("CARGO_PKG_VERSION"),
-            up_s: tenths(now.since(started)),
+            uptime_s: tenths(now.since(started)),
             totals: Totals { waited_s: (board.totals.waited_s * 10.0).round() / 10.0, ..board.totals },
-            open: board.open.iter().map(|(id, open)| shown(*id, open, now)).collect(),
+            open_calls: board.open.iter().map(|(id, open)| shown(*id, open, now)).collect(),
         }
     }
 }
@@ -174,6 +178,7 @@ impl Observer for Status {
         let Board { totals, open } = &mut *board;
         match event {
             Event::CallOpened { labels, .. } => {
+                totals.calls += 1;
                 open.insert(
                     call,
                     Open { labels: labels.clone(), since: at, sends: 0, doing: Doing::Opening },
@@ -186,6 +191,7 @@ impl Observer for Status {
                 }
             }
             Event::WaitStarted { wait, fault, .. } => {
+                totals.waits += 1;
                 if let Some(open) = open.get_mut(&call) {
                     open.doing = Doing::Waiting { until: at + *wait, fault: *fault };
                 }
@@ -195,23 +201,22 @@ impl Observer for Status {
                     open.doing = Doing::Streaming;
                 }
             }
-            Event::StreamCut { .. } => totals.cuts += 1,
+            Event::StreamCut { .. } => totals.streams_cut += 1,
             Event::GrantTaken { .. } => totals.maybe_billed_twice += 1,
             Event::CallClosed(closing) => {
                 open.remove(&call);
-                totals.calls += 1;
                 totals.waited_s += closing.waited.as_secs_f64();
                 let met_fault = closing.last_fault.is_some();
                 let again = closing.sends > 1;
-                totals.retried += u64::from(again);
+                totals.calls_sent_again += u64::from(again);
                 if again || closing.outcome == Outcome::GaveUp {
                     totals.met_fault += 1;
                     totals.retried_sends += u64::from(closing.sends);
                 }
-                totals.met_capacity += u64::from(closing.capacity_faults > 0);
+                totals.calls_short_of_capacity += u64::from(closing.capacity_faults > 0);
                 match closing.outcome {
-                    Outcome::Served => totals.recovered += u64::from(met_fault && again),
-                    Outcome::Refused | Outcome::GaveUp => totals.lost += 1,
+                    Outcome::Served => totals.calls_saved += u64::from(met_fault && again),
+                    Outcome::Refused | Outcome::GaveUp => totals.calls_lost += 1,
                     Outcome::Passed
                     | Outcome::Returned
                     | Outcome::Broken
@@ -224,4 +229,110 @@ impl Observer for Status {
     }
 
     fn notice(&self, _notice: &Notice) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use relay_core::event::Closing;
+    use relay_core::evidence::Operation;
+    use serde_json::Value;
+
+    use super::*;
+
+    const DOCUMENTED: &str = include_str!("../../../../docs/status.md");
+
+    /// The keys in the first column of the table under this heading.
+    fn documented(heading: &str) -> BTreeSet<String> {
+        let (_, section) = DOCUMENTED.split_once(&format!("\n## {heading}\n")).unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+        rows.map(|(key, _)| key.to_owned()).collect()
+    }
+
+    fn keys(value: &Value) -> BTreeSet<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    }
+
+    /// A call that is refused with `faults`, then ends like this.
+    fn call(status: &Status, id: u64, faults: u32, outcome: Option<Outcome>) {
+        let see = |event| status.see(CallId(id), Moment::ZERO, &event);
+        let labels = Labels {
+            client: "codex",
+            dialect: "openai_responses",
+            operation: Operation::Generation,
+            upstream: "openai".into(),
+            model: None,
+            profile: "interactive".into(),
+        };
+        see(Event::CallOpened { labels, inherited_sends: 0 });
+        see(Event::SendStarted { send: 1 });
+        let wait = Duration::from_secs(2);
+        for send in 2..faults + 2 {
+            see(Event::WaitStarted { send, wait, fault: Fault::AtCapacity, status: Some(503) });
+            if outcome.is_some() {
+                see(Event::SendStarted { send });
+            }
+        }
+        let Some(outcome) = outcome else { return };
+        see(Event::CallClosed(Closing {
+            outcome,
+            sends: faults + 1,
+            waited: wait * faults,
+            last_fault: (faults > 0).then_some(Fault::AtCapacity),
+            capacity_faults: faults,
+            maybe_billed_twice: 0,
+            took: wait * faults,
+        }));
+    }
+
+    #[test]
+    fn the_page_has_the_keys_that_are_documented_and_no_others() {
+        let status = Status::default();
+        call(&status, 1, 1, None);
+        let page = serde_json::to_value(status.page(Moment::ZERO, Moment::ZERO)).unwrap();
+        assert_eq!(keys(&page), documented("The page"));
+        assert_eq!(keys(&page["totals"]), documented("Totals"));
+        assert_eq!(keys(&page["open_calls"][0]), documented("Open calls"));
+    }
+
+    #[test]
+    fn the_totals_of_the_documented_example_are_those_that_are_counted() {
+        assert!(DOCUMENTED.contains(
+            "refused twice and then answered is one call, three sends, two waits, and one call saved"
+        ));
+        let status = Status::default();
+        call(&status, 1, 2, Some(Outcome::Served));
+        let saved = Totals {
+            calls: 1,
+            sends: 3,
+            waits: 2,
+            waited_s: 4.0,
+            calls_sent_again: 1,
+            calls_short_of_capacity: 1,
+            calls_saved: 1,
+            met_fault: 1,
+            retried_sends: 3,
+            ..Totals::default()
+        };
+        assert_eq!(status.totals(), saved);
+        // An open call counts where it can; one that needs no help and one that is given up are not saved.
+        call(&status, 2, 1, None);
+        call(&status, 3, 0, Some(Outcome::Served));
+        call(&status, 4, 1, Some(Outcome::GaveUp));
+        let all = Totals {
+            calls: 4,
+            sends: 3 + 1 + 1 + 2,
+            waits: 4,
+            waited_s: 6.0,
+            calls_sent_again: 2,
+            calls_short_of_capacity: 2,
+            calls_lost: 1,
+            met_fault: 2,
+            retried_sends: 5,
+            ..saved
+        };
+        assert_eq!(status.totals(), all);
+    }
 }

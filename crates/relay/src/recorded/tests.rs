@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use super::file::split_notes;
 use super::*;
 
 fn wall() -> SystemTime {
@@ -58,7 +59,7 @@ fn a_file_may_be_what_curl_prints_or_a_body_alone() {
         ("{\"error\":\"server busy\"}\n{\"done\":true}\n", "at_capacity, refused, -"),
         ("[{\"error\":{\"code\":503,\"message\":\"m\"}}]", "at_capacity, refused, -"),
         ("<html>portal</html>", "server_failed, failed, -"),
-        ("", "empty_answer, maybe ran, -"),
+        ("HTTP/1.1 200 OK\n\n", "empty_answer, maybe ran, -"),
         (
             "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n24\r\n{\"error\":{\"code\":503,\"message\":\"m\"}}\r\n0\r\n\r\n",
             "at_capacity, refused, -",
@@ -71,30 +72,91 @@ fn a_file_may_be_what_curl_prints_or_a_body_alone() {
         assert_eq!(summary(file), is, "{file}");
     }
     let body = TestRule { status: Some(429), dialect: Some("anthropic".to_owned()), ..TestRule::default() };
+    let nothing = TestRule { status: Some(200), ..TestRule::default() };
+    assert_eq!(taken(b"", &nothing).summary(), "empty_answer, maybe ran, -");
     let report =
         taken(b"{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"m\"}}", &body);
     assert_eq!((report.dialect, report.status), ("anthropic", 429));
     assert_eq!(report.summary(), "throttled, refused, -");
 }
 
+fn refused(file: impl AsRef<[u8]>, asked: &TestRule) -> String {
+    test_rule(file.as_ref(), asked, &Config::default(), wall()).unwrap_err().to_string()
+}
+
 #[test]
-fn what_is_no_answer_is_said() {
-    let error = |file: &str, asked: &TestRule| {
-        test_rule(file.as_bytes(), asked, &Config::default(), wall()).unwrap_err().to_string()
-    };
+fn what_is_no_answer_is_told_with_its_line_and_what_to_do() {
     let plain = TestRule::default();
-    assert!(error("HTTP/1.1\r\n\r\n", &plain).contains("no status line"));
-    assert!(error("HTTP/1.1 200 OK\r\nnonsense\r\n\r\n", &plain).contains("no header"));
-    assert!(
-        error(
+    for (file, told) in [
+        ("", "the file is empty\nhint: record it with `curl -i"),
+        (" \r\n", "the file is empty\nhint: "),
+        ("# request: POST /v1/responses\n", "the file is empty\nhint: "),
+        ("\u{0}\u{0}", "the file is no text, and no head says how it is encoded\nhint: record it with"),
+        ("# a note\nHTTP/1.1\r\n\r\n", "line 2 is no status line\nhint: write it as it came: HTTP/1.1 503"),
+        ("HTTP/1.1 99 x\r\n\r\n", "line 1 is no status line"),
+        (
+            "HTTP/1.1 200 OK\r\na: b\r\nhunter2\r\n\r\n",
+            "line 3 stands in the head and is no header\nhint: write NAME",
+        ),
+        ("HTTP/1.1 102 P\n\nHTTP/1.1 200 OK\n\u{7f}: x\n\n", "line 4 stands in the head and is no header"),
+        ("HTTP/1.1 102 P\n\nHTTP/1.1 OK\n\n", "line 3 is no status line"),
+        (
+            "> POST /v1/x HTTP/1.1\n>\n< HTTP/1.1 503 x\n< a: b\n<\n{}",
+            "line 3 looks like what `curl -v` prints\nhint: ",
+        ),
+        (
+            "# request: FOO\n{}",
+            "the line `# request:` names no method and path\nhint: write `# request: POST",
+        ),
+        ("# request: POST responses\n{}", "the line `# request:` names no method and path"),
+        (
             "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n\u{1}\u{2}, no gzip at all, whatever is said",
-            &plain
-        )
-        .contains("curl")
+            "the body does not follow its `content-encoding`\nhint: record it plain: `curl -i --compressed`",
+        ),
+        ("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n\u{1}\u{2}", "the body does not follow"),
+    ] {
+        let is = refused(file, &plain);
+        assert!(is.starts_with(told) && !is.contains("hunter2"), "{file:?}: {is}");
+    }
+    assert!(refused([0x1f, 0x8b, 0xff], &plain).starts_with("the file is no text"));
+    let long = refused(vec![b' '; LONGEST + 1], &plain);
+    assert_eq!(
+        long,
+        "the file is longer than the 16 MiB that are read\nhint: what decides stands at the beginning of an answer: \
+         `head -c 1000000 FILE > SHORT`"
     );
     let grpc = TestRule { dialect: Some("grpc".to_owned()), ..TestRule::default() };
-    assert!(error("x", &grpc).contains("there is no dialect `grpc`"));
-    assert!(error("x", &TestRule { status: Some(42), ..plain }).contains("42 is no status"));
+    assert!(
+        refused("x", &grpc).starts_with("there is no dialect `grpc`\nhint: dialects: openai_responses, ")
+    );
+    let nobody = TestRule { from: Some("qwen".to_owned()), ..TestRule::default() };
+    assert_eq!(
+        refused("x", &nobody),
+        "the settings have no [upstream.qwen]\nhint: `--from` takes one of: anthropic, chatgpt, gemini, openai"
+    );
+    assert!(refused("x", &TestRule { status: Some(42), ..plain }).contains("42 is no status"));
+}
+
+#[test]
+fn what_is_assumed_is_said() {
+    let assumed = |file: &str, asked: &TestRule| taken(file.as_bytes(), asked).assumed.join("\n");
+    let plain = TestRule::default();
+    for (file, words) in [
+        ("{}", "taken for a body of application/json with status 200 (`--status` names another)"),
+        ("data: {}\n\n", "taken for a body of text/event-stream with status 200"),
+        ("event: a\ndata: {}\n\n", "taken for a body of text/event-stream with status 200"),
+        ("a note of mine", "taken for a body of text/plain with status 200"),
+        ("<html>", "taken for a body of text/html with status 200"),
+    ] {
+        let is = assumed(file, &plain);
+        assert!(is.contains(words) && is.contains("nothing says what was asked: heard as generic"), "{is}");
+    }
+    let told = TestRule { status: Some(503), dialect: Some("anthropic".to_owned()), ..TestRule::default() };
+    assert_eq!(assumed("{}", &told), "the file has no head: taken for a body of application/json");
+    assert_eq!(assumed("HTTP/1.1 200 OK\n\n{}", &told), "");
+    assert_eq!(assumed("# request: POST /v1/responses\nHTTP/1.1 200 OK\n\n{}", &plain), "");
+    let json = taken(b"{}", &plain).to_json();
+    assert_eq!(json["assumed"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]
@@ -136,15 +198,14 @@ fn a_report_is_for_people_and_for_programs() {
     assert_eq!(served.to_json()["answer"], json!({ "commits_at": 16, "breaks_off": false }));
 }
 
-/// The settings in the first fenced block under a heading of the page about rules, with its comment signs taken away.
+/// The settings in the first fenced block under a heading of the page about rules.
 fn example(heading: &str) -> Config {
     const PAGE: &str = include_str!("../../../../docs/rules.md");
     let (_, after) = PAGE.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no {heading}"));
-    let block = after.split("```").nth(1).unwrap().strip_prefix("toml\n").unwrap();
-    let text: String =
-        block.lines().map(|line| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n").collect();
+    let text = after.split("```").nth(1).unwrap().strip_prefix("toml\n").unwrap();
     let flags = crate::cli::Flags { config: Some("config.toml".into()), ..Default::default() };
-    let loaded = crate::settings::load(&flags, &|_| None, &|_| Ok(text.clone().into_bytes()));
+    let loaded =
+        crate::settings::load(&flags, &crate::settings::NO_VARIABLES, &|_| Ok(text.as_bytes().to_vec()));
     loaded.unwrap_or_else(|error| panic!("{error}")).config
 }
 
@@ -176,7 +237,7 @@ fn the_headers_that_nobody_has_seen_are_rules_that_can_be_switched_on() {
         let body = if status == 200 { served } else { "" };
         assert_eq!(by(&config, &answer(status, header, body)), is, "{status} {header}");
         let off = by(&Config::default(), &answer(status, header, body));
-        assert!(!off.starts_with("yours"), "off until they are switched on");
+        assert!(!off.starts_with("yours"), "none of them ships");
     }
 }
 

@@ -26,13 +26,27 @@ use relay_core::units::Invalid;
 pub struct RelayAddr {
     /// The port on 127.0.0.1.
     pub port: u16,
+    /// What it asks its client for, in the path, where it asks at all.
+    pub key: Option<SessionKey>,
+}
+
+/// What the relay of one session asks its client for, in place of the token of the settings: the client's arguments
+/// show it to others on the machine, and it is worth nothing after the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionKey(pub u128);
+
+impl std::fmt::Display for SessionKey {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{:032x}", self.0)
+    }
 }
 
 impl RelayAddr {
     /// The base URL without a path.
     #[must_use]
     pub fn base(self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        let key = self.key.map_or_else(String::new, |key| format!("/~{key}"));
+        format!("http://127.0.0.1:{}{key}", self.port)
     }
 
     fn is(self, upstream: &Upstream) -> bool {
@@ -144,7 +158,9 @@ pub enum RunError {
     #[error("`{0}` was not found\nhint: install it, or give its full path")]
     NotFound(String),
     /// The program is there and the system does not start it.
-    #[error("`{program}` cannot be started: {source}")]
+    #[error(
+        "`{program}` cannot be started: {source}\nhint: it has to be a program that you may start; try it without the relay"
+    )]
     NotStarted {
         /// The program.
         program: String,
@@ -199,7 +215,7 @@ pub fn plan(
         _ => {
             let client = client.to_string_lossy().into_owned();
             // Not this relay's address: it ends with this message.
-            let usual = RelayAddr { port: relay_core::Config::default().port };
+            let usual = RelayAddr { port: relay_core::Config::default().port, key: None };
             return Err(RunError::UnknownClient { client, base: usual.base() });
         }
     }
@@ -323,7 +339,7 @@ mod tests {
 
     use super::*;
 
-    pub(super) const RELAY: RelayAddr = RelayAddr { port: 4567 };
+    pub(super) const RELAY: RelayAddr = RelayAddr { port: 4567, key: None };
 
     /// A pretend machine: variables and files.
     #[derive(Default)]

@@ -336,5 +336,6 @@ fn upstream_choice(text: &str, known: &BTreeMap<String, Upstream>) -> Result<Ups
     }
     let names: Vec<_> = known.keys().map(String::as_str).collect();
     let Invalid { why, allowed } = unknown_name(text, "upstream", &names);
-    Err(Invalid::new(why, format!("{allowed}; or write a URL")))
+    let or = if allowed.ends_with('?') { " Or" } else { "; or" };
+    Err(Invalid::new(why, format!("{allowed}{or} write a URL")))
 }

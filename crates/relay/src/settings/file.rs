@@ -80,7 +80,11 @@ pub(super) fn unreadable(error: &std::io::Error) -> (String, &'static str) {
     let known = [
         (ErrorKind::NotFound, "there is no such file", "check the path, or leave it out to use the defaults"),
         (ErrorKind::IsADirectory, "this is a folder, not a file", "name the file in it, such as config.toml"),
-        (ErrorKind::PermissionDenied, "the file may not be read", "check its owner and mode"),
+        (
+            ErrorKind::PermissionDenied,
+            "the file may not be read",
+            "check its owner and mode, and those of its folder",
+        ),
     ];
     let found = known.into_iter().find(|(kind, _, _)| *kind == error.kind());
     found.map_or_else(
@@ -190,8 +194,20 @@ fn syntax_hint(message: &str) -> &'static str {
         ),
         ("duplicate key", "write each key, and each line such as [relay], only once"),
         ("key with no value", "write key = value"),
+        ("invalid unquoted key", "write key = value; a name has letters, digits, hyphens and underscores"),
+        ("unclosed table", "close the bracket: [relay]"),
+        ("unclosed array", "close the list with ]"),
+        ("invalid basic string", "close the quotes in the same line; in \"double\" ones \\ is written \\\\"),
+        ("invalid literal string", "close the quotes in the same line"),
+        (
+            "unexpected key or value",
+            "write each key = value, and each line such as [relay], on a line of its own",
+        ),
     ];
-    known.iter().find(|(start, _)| message.starts_with(start)).map_or("", |(_, hint)| hint)
+    // Each says at least what a file looks like: to many this is the first one.
+    const ANY: &str =
+        "write key = value below a line such as [relay], and text in quotes: listen = \"127.0.0.1\"";
+    known.iter().find(|(start, _)| message.starts_with(start)).map_or(ANY, |(_, hint)| hint)
 }
 
 /// Masks what follows the `=` in a line that is not TOML, unless its key is known to hold no secret.

@@ -45,7 +45,7 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         default: "\"localhost\"",
         doc: "The IP address to listen on; `localhost` is both 127.0.0.1 and ::1. Any address beyond loopback needs a \
               `token`, since whoever reaches the relay can spend the credentials that pass through it. \
-              Also `--listen` and `STEADY_RELAY_LISTEN`.",
+              The relay of `run` listens on loopback alone, whatever is said here. Also `--listen` and `STEADY_RELAY_LISTEN`.",
         set: |relay, given| given.parsed().map(|value| relay.listen = Some(value)),
     },
     Key {
@@ -64,7 +64,7 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         shape: "text",
         default: "",
         doc: "What a client has to show to be served, 16 characters or more. Needed beyond loopback. \
-              Also `STEADY_RELAY_TOKEN`.",
+              The client of `run` shows a key of its session in its place. Also `STEADY_RELAY_TOKEN`.",
         set: |relay, given| given.parsed().map(|value| relay.token = Some(value)),
     },
     Key {
@@ -375,7 +375,10 @@ pub(super) const CLIENT: &[Key<ClientSettings>] = &[
         name: "limit",
         shape: "time",
         default: "",
-        doc: "The longest this client waits for the head of an answer, in place of what is known of it.",
+        doc: "The longest this client waits for the head of an answer. It takes the place of what is known of its kind \
+              and of what a request states by itself (`x-stainless-timeout` and its like), be that longer or shorter, \
+              and it holds while interim answers come, too: those lift only limits that are known to start again with \
+              each of them. What it does to `patience` is the profile's `client_limit`.",
         set: |client, given| {
             given.duration(Duration::from_secs(1)..=WEEK).map(|value| client.limit = Some(value))
         },

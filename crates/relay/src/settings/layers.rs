@@ -4,7 +4,7 @@
 use super::env_file::EnvFile;
 use super::errors::{Findings, Place};
 use super::file::Drafts;
-use super::read::{looks_secret, one_of};
+use super::read::{clipped, looks_secret, nearest};
 use super::variables::{API_KEY, ENABLE_LOGGING, RETRIES, Scope, TOTAL_TIMEOUT, VARIABLES, setting};
 use super::{Env, Flags};
 use http::HeaderValue;
@@ -63,7 +63,7 @@ pub(super) struct Given {
 
 /// A variable that is set to something: an empty one counts as not set.
 pub(super) fn present(env: Env<'_>, name: &str) -> Option<OsString> {
-    env(name).filter(|value| !value.is_empty())
+    env.value(name).filter(|value| !value.is_empty())
 }
 
 /// All that is not the configuration file.
@@ -81,6 +81,7 @@ pub(super) fn read(flags: &Flags, file: &mut Drafts, outside: Outside<'_>) -> La
     let mut reading = Reading { outside, given: Vec::new() };
     reading.mode(flags);
     reading.unknown_names();
+    reading.unknown_variables();
     let spans = &file.relay_spans;
     let place = |key: &str| spans.get(key).map_or(Place::Default, |span| Place::File(span.clone()));
     let listen = reading.text(flags.listen.as_ref(), "--listen", "relay.listen");
@@ -372,26 +373,72 @@ impl Reading<'_> {
     /// A name of ours that does not exist is an error; what is nearly a name that we read deserves a word. All else
     /// in an env file belongs to others.
     fn unknown_names(&mut self) {
-        let read: Vec<_> = VARIABLES
-            .iter()
-            .filter(|variable| variable.scope != Scope::Process)
-            .map(|variable| variable.name)
-            .collect();
+        let read: Vec<_> = names_but(Scope::Process);
         let lower: Vec<_> = read.iter().map(|name| name.to_ascii_lowercase()).collect();
         let lower: Vec<_> = lower.iter().map(String::as_str).collect();
         for (name, place) in self.outside.env_files.iter().flat_map(EnvFile::names) {
             if read.contains(&name) {
                 continue;
             }
-            let hint =
-                one_of(name, &lower, "names").to_ascii_uppercase().replace("DID YOU MEAN", "did you mean");
-            if name.starts_with("STEADY_RELAY_") {
-                let hint = if hint.starts_with("did") { hint } else { format!("names: {}", read.join(", ")) };
+            if let Some(rest) = name.strip_prefix(OURS) {
+                let hint = near_ours(rest, Scope::Process);
                 self.outside.found.add(Place::EnvFile(place), "there is no such setting", hint);
-            } else if name.len() >= 8 && hint.starts_with("did") {
-                let path = place.path.display();
-                self.outside.notices.push(format!("{name} in {path} is not read: {hint}"));
+                continue;
             }
+            if let Some(near) = nearest(name, &lower).filter(|_| name.len() >= 8) {
+                let (path, near) = (place.path.display(), near.to_ascii_uppercase());
+                self.outside.notices.push(format!("{name} in {path} is not read: did you mean `{near}`?"));
+            }
+        }
+    }
+
+    /// A name of ours in the process environment that is none deserves a word and stops nothing: whoever set it may
+    /// have meant another version, or another program of ours.
+    fn unknown_variables(&mut self) {
+        let known = names_but(Scope::EnvFiles);
+        let is_known = |name: &String| {
+            known
+                .iter()
+                .any(|known| if cfg!(windows) { known.eq_ignore_ascii_case(name) } else { known == name })
+        };
+        let mut names = self.outside.env.names();
+        names.retain(|name| !is_known(name) && present(self.outside.env, name).is_some());
+        names.sort();
+        for name in names {
+            if let Some(rest) = after_ours(&name) {
+                let (name, hint) = (clipped(&name), near_ours(rest, Scope::EnvFiles));
+                self.outside.notices.push(format!("{name} in the environment is not read: {hint}"));
+            }
+        }
+    }
+}
+
+/// What the names of our own variables begin with.
+const OURS: &str = "STEADY_RELAY_";
+
+/// What follows that beginning. On some systems `steady_relay_port` is another variable, and meant all the same.
+fn after_ours(name: &str) -> Option<&str> {
+    let (start, rest) = name.split_at_checked(OURS.len())?;
+    start.eq_ignore_ascii_case(OURS).then_some(rest)
+}
+
+/// The names that are read somewhere else than in this scope alone.
+fn names_but(scope: Scope) -> Vec<&'static str> {
+    VARIABLES.iter().filter(|variable| variable.scope != scope).map(|variable| variable.name).collect()
+}
+
+/// Which of our own variables is meant, or all there are. The beginning that they share does not count: it would
+/// make any short name look like any other.
+fn near_ours(rest: &str, but: Scope) -> String {
+    let names = names_but(but);
+    let lower: Vec<_> =
+        names.iter().filter_map(|name| after_ours(name)).map(str::to_ascii_lowercase).collect();
+    let lower: Vec<_> = lower.iter().map(String::as_str).collect();
+    match nearest(rest, &lower) {
+        Some(near) => format!("did you mean `{OURS}{}`?", near.to_ascii_uppercase()),
+        None => {
+            let ours = names.into_iter().filter(|name| after_ours(name).is_some());
+            format!("names: {}", ours.collect::<Vec<_>>().join(", "))
         }
     }
 }

@@ -11,6 +11,7 @@
 
 mod build;
 mod env_file;
+mod environment;
 mod errors;
 mod file;
 mod keys;
@@ -25,6 +26,7 @@ mod show;
 mod variables;
 
 pub use crate::cli::Flags;
+pub use environment::{Environment, NO_VARIABLES};
 pub use errors::{Issue, SettingsError};
 pub use page::page;
 pub use reference::{KeyDoc, SectionDoc, reference};
@@ -33,12 +35,11 @@ pub use show::Shown;
 pub use variables::{Scope, VARIABLES, Variable};
 
 use relay_core::Config;
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How a variable of the environment is looked up.
-pub type Env<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+/// The environment.
+pub type Env<'a> = &'a dyn Environment;
 
 /// How a file is read.
 pub type ReadFile<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;

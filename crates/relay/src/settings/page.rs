@@ -56,6 +56,8 @@ keys elsewhere.
 ";
 
 const VARIABLES_TAIL: &str = "
+A name that begins with `STEADY_RELAY_` and is not in this table is told with the nearest that is: from the process
+environment as a note at the start and in `config check`, in an env file as an error.
 `CODEX_API_KEY` in the process environment belongs to Codex and is never used by the relay. In an env file it is added
 to requests that carry no credential, and only where the same env file, or the configuration file, names the upstream.
 `ENABLE_LOGGING`, `LOG_LEVEL` and `LOG_FILE` count in env files alone, since many programs share these names.

@@ -186,19 +186,30 @@ pub(super) fn looks_secret(text: &str) -> bool {
 
 /// "did you mean", or the whole choice where nothing is near.
 pub(super) fn one_of(name: &str, known: &[&str], what: &str) -> String {
+    match nearest(name, known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("{what}: {}", known.join(", ")),
+    }
+}
+
+/// The known name, in lower case, that this one is probably meant to be.
+pub(super) fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
     let name = clipped(&name.to_ascii_lowercase().replace('-', "_"));
+    // A name that is only begun may be far from the whole.
+    let mut begun = known.iter().filter(|candidate| name.len() >= 3 && candidate.starts_with(&*name));
+    if let (Some(whole), None) = (begun.next(), begun.next()) {
+        return Some(whole);
+    }
     let near = known
         .iter()
         .map(|candidate| (strsim::osa_distance(&name, candidate), *candidate))
         .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 4 && *distance < candidate.len())
         .min();
-    match near {
-        Some((_, candidate)) => format!("did you mean `{candidate}`?"),
-        None => format!("{what}: {}", known.join(", ")),
-    }
+    near.map(|(_, candidate)| candidate)
 }
 
-fn clipped(name: &str) -> String {
+/// A name as it may be shown.
+pub(super) fn clipped(name: &str) -> String {
     name.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 

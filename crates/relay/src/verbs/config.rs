@@ -1,6 +1,8 @@
 //! `steady-relay config …`: what the settings are, what is wrong with them, what there is to set.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use steady_relay::cli::{ConfigVerb, Flags};
@@ -8,7 +10,7 @@ use steady_relay::clock::{Clock as _, SystemClock};
 use steady_relay::recorded::{self, TestRule};
 use steady_relay::settings::{self, Loaded, SettingsError, Shown};
 
-use super::{Failure, env, load, places, print, read, say, tls_config};
+use super::{Failure, load, places, print, say, tls_config, try_load};
 
 /// Carries out one of the verbs.
 pub(crate) fn config(flags: &Flags, verb: &ConfigVerb) -> Result<u8, Failure> {
@@ -60,7 +62,7 @@ fn as_toml(shown: &[Shown], origin: bool) -> String {
 
 fn check(flags: &Flags, file: Option<&PathBuf>, as_json: bool) -> Result<u8, Failure> {
     let flags = Flags { config: file.or(flags.config.as_ref()).cloned(), ..flags.clone() };
-    match settings::load(&flags, &env, &read) {
+    match try_load(&flags) {
         Err(SettingsError { issues }) if as_json => {
             let errors: Vec<_> = issues
                 .iter()
@@ -71,7 +73,16 @@ fn check(flags: &Flags, file: Option<&PathBuf>, as_json: bool) -> Result<u8, Fai
         Err(error) => Err(Failure(2, error.to_string().trim_end().to_owned())),
         Ok(Loaded { config, notices, .. }) => {
             // Certificates are read at the start, so a file that is missing would stop it.
-            let (_tls, more) = tls_config(&config)?;
+            let (_tls, more) = match tls_config(&config) {
+                Err(Failure(code, words)) if as_json => {
+                    let words = words.trim_start_matches("error: ");
+                    let (what, hint) = words.split_once("\nhint: ").unwrap_or((words, ""));
+                    let error = json!({"at": "settings", "what": what, "hint": hint});
+                    let all = json!({"v": 1, "ok": false, "errors": [error]});
+                    return print(&all.to_string()).map(|_printed| code);
+                }
+                tls => tls?,
+            };
             let notices: Vec<_> = notices.into_iter().chain(more).collect();
             if as_json {
                 return print(&json!({"v": 1, "ok": true, "notices": notices}).to_string());
@@ -94,8 +105,7 @@ fn path(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
         return print(&all.to_string());
     }
     let Some(config) = &places.config else {
-        let words =
-            "error: neither HOME nor XDG_CONFIG_HOME says where it would be\nhint: name it with --config";
+        let words = "error: neither HOME nor XDG_CONFIG_HOME says where the configuration file would be\nhint: name it with --config";
         return Err(Failure(1, words.to_owned()));
     };
     if !exists(&places.config) {
@@ -109,8 +119,32 @@ fn test_rule(flags: &Flags, asked: &TestRule) -> Result<u8, Failure> {
     let Loaded { config, .. } = load(flags)?;
     let failed =
         |error: &dyn std::fmt::Display| Failure(2, format!("error: {}: {error}", asked.file.display()));
-    let file = read(&asked.file).map_err(|error| failed(&error))?;
+    let file = recorded_answer(&asked.file).map_err(|error| failed(&unread(&error)))?;
     let report =
         recorded::test_rule(&file, asked, &config, SystemClock.wall()).map_err(|error| failed(&error))?;
+    for words in report.assumed.iter().filter(|_| !asked.json) {
+        say(&format!("note: {words}"));
+    }
     print(&if asked.json { report.to_json().to_string() } else { report.to_string() })
+}
+
+/// One byte more than is read tells that a file is too long, and keeps what never ends from being read for ever.
+fn recorded_answer(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(recorded::LONGEST as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Why a file with an answer was not read.
+fn unread(error: &io::Error) -> String {
+    let known = [
+        (ErrorKind::NotFound, "there is no such file\nhint: record an answer into it: `curl -i … > FILE`"),
+        (
+            ErrorKind::IsADirectory,
+            "this is a folder, not a file\nhint: name one file with one recorded answer",
+        ),
+        (ErrorKind::PermissionDenied, "the file may not be read\nhint: check its owner and mode"),
+    ];
+    let words = known.into_iter().find(|(kind, _)| *kind == error.kind());
+    words.map_or_else(|| format!("the file cannot be read: {error}"), |(_, words)| words.to_owned())
 }

@@ -6,6 +6,7 @@ pub(crate) mod run;
 pub(crate) mod serve;
 mod signals;
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,7 +16,7 @@ use relay_core::Listen;
 use relay_core::config::Config;
 use steady_relay::cli::Flags;
 use steady_relay::listen::{Bound, Place, bind, leads_back};
-use steady_relay::settings::{self, Loaded, Places};
+use steady_relay::settings::{self, Environment, Loaded, Places, SettingsError};
 use steady_relay::target::Upstreams;
 use steady_relay::tls;
 
@@ -44,20 +45,33 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .map_err(|error| Failure(1, format!("error: the system does not let the relay start: {error}")))
 }
 
-fn env(name: &str) -> Option<std::ffi::OsString> {
-    std::env::var_os(name)
+/// The environment of this process.
+struct Process;
+
+impl Environment for Process {
+    fn value(&self, name: &str) -> Option<OsString> {
+        std::env::var_os(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect()
+    }
 }
 
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     std::fs::read(path)
 }
 
+fn try_load(flags: &Flags) -> Result<Loaded, SettingsError> {
+    settings::load(flags, &Process, &read)
+}
+
 fn load(flags: &Flags) -> Result<Loaded, Failure> {
-    settings::load(flags, &env, &read).map_err(|error| Failure(2, error.to_string().trim_end().to_owned()))
+    try_load(flags).map_err(|error| Failure(2, error.to_string().trim_end().to_owned()))
 }
 
 fn places(flags: &Flags) -> Places {
-    settings::places(flags, &env, &read)
+    settings::places(flags, &Process, &read)
 }
 
 fn listen(config: &Config) -> Result<Bound, Failure> {

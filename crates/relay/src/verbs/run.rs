@@ -4,14 +4,16 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use relay_core::Listen;
 use relay_core::client::Kind;
+use relay_core::config::Secret;
 use steady_relay::app::{Parts, Relay};
 use steady_relay::cli::Flags;
 use steady_relay::clock::SystemClock;
 use steady_relay::observe::Observer;
 use steady_relay::observe::log::Log;
 use steady_relay::proxy::SystemProxies;
-use steady_relay::run::{self, RelayAddr, Summary, Surroundings, closing_line};
+use steady_relay::run::{self, RelayAddr, SessionKey, Summary, Surroundings, closing_line};
 use steady_relay::settings::Loaded;
 
 use super::{Failure, listen, load, runtime, say, targets, tls_config};
@@ -27,6 +29,10 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
     flags.port.get_or_insert_with(|| "0".to_owned());
     let Loaded { mut config, notices, .. } = load(&flags)?;
     let (tls, tls_notices) = tls_config(&config)?;
+    // Its client is pointed at loopback, wherever a relay that serves many listens.
+    config.listen = Listen::Localhost;
+    let key = config.token.is_some().then(|| session_key(&tls)).transpose()?;
+    config.token = key.map(|key| Secret::new(key.to_string()));
     let bound = listen(&config)?;
     let mut targets = targets(&config, &bound.addresses()).await?;
     let Some((client, arguments)) = command.split_first() else {
@@ -38,7 +44,7 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
         read: &|path| std::fs::read_to_string(path),
         folder: &folder,
     };
-    let plan = run::plan(client, arguments, surroundings, RelayAddr { port: bound.port })
+    let plan = run::plan(client, arguments, surroundings, RelayAddr { port: bound.port, key })
         .map_err(|error| Failure(error.exit_code(), format!("error: {error}")))?;
     if config.upstream.is_none()
         && let Some(upstream) = plan.upstream.clone()
@@ -73,11 +79,11 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
     let totals = status.totals();
     if let Some(line) = closing_line(&Summary {
         calls: totals.met_fault,
-        at_capacity: totals.met_capacity,
-        recovered: totals.recovered,
+        at_capacity: totals.calls_short_of_capacity,
+        recovered: totals.calls_saved,
         waited: std::time::Duration::from_secs_f64(totals.waited_s.max(0.0)),
         sends: totals.retried_sends,
-        lost: totals.lost,
+        lost: totals.calls_lost,
         maybe_billed_twice: totals.maybe_billed_twice,
     }) {
         say(&line);
@@ -86,4 +92,11 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
         Ok(ended) => Ok(u8::try_from(ended.exit_code()).unwrap_or(1)),
         Err(error) => Err(Failure(error.exit_code(), format!("error: {error}"))),
     }
+}
+
+fn session_key(tls: &rustls::ClientConfig) -> Result<SessionKey, Failure> {
+    let mut key = [0; 16];
+    let filled = tls.crypto_provider().secure_random.fill(&mut key);
+    filled.map_err(|_none| Failure(1, "error: the system gives no random numbers for a key".to_owned()))?;
+    Ok(SessionKey(u128::from_ne_bytes(key)))
 }

@@ -35,7 +35,8 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     let log = Log::start(&config.log, clock.clone(), true)
         .map_err(|error| Failure(2, format!("error: {error}")))?;
     let log = Arc::new(log);
-    for words in notices.into_iter().chain(tls_notices).chain(bound.notices.iter().cloned()) {
+    let told: Vec<String> = notices.into_iter().chain(tls_notices).collect();
+    for words in told.iter().chain(&bound.notices) {
         log.notice(&Notice::Advice(format!("note: {words}")));
     }
     let url = match listening.first() {
@@ -60,7 +61,7 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         sockets: bound.sockets,
         system_proxies: SystemProxies::found(),
     });
-    let following = Following { flags, relay: &relay, log: &log, listening, started_with };
+    let following = Following { flags, relay: &relay, log: &log, listening, started_with, told };
     tokio::select! {
         () = signals.next() => {}
         () = following.follow(watch, hangups) => {}
@@ -77,6 +78,8 @@ struct Following<'a> {
     log: &'a Log,
     listening: Vec<SocketAddr>,
     started_with: Config,
+    /// What was said at the start, and is not said again at every change.
+    told: Vec<String>,
 }
 
 impl Following<'_> {
@@ -123,7 +126,7 @@ impl Following<'_> {
         let kept = needs_restart(&self.started_with, &config);
         self.log.set_level(config.log.level);
         self.relay.reload(config, targets, tls);
-        for words in words {
+        for words in words.into_iter().filter(|words| !self.told.contains(words)) {
             self.relay.notice(&Notice::Advice(format!("note: {words}")));
         }
         self.relay.notice(&Notice::Reloaded { kept });

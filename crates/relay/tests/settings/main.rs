@@ -11,6 +11,8 @@ mod profiles;
 mod program;
 #[cfg(all(test, unix))]
 mod reload;
+#[cfg(all(test, unix))]
+mod session;
 #[cfg(test)]
 mod verbs;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use relay_sim::{Signal, Upstream};
 use rustix::process::Signal as Kill;
 
-use crate::program::{CONFIG, Home, QUICK, good, refusal, turn};
+use crate::program::{CONFIG, Home, QUICK, good, refusal, run, serve, turn};
 
 fn to(url: &str) -> String {
     format!("[relay]\nupstream = \"{url}\"\n")
@@ -74,6 +74,20 @@ async fn what_needs_a_restart_is_said_and_the_rest_holds() {
     relay.ask(&turn()).await;
     assert_eq!(up.requests().len(), 2);
     relay.says("[open] client=").await;
+}
+
+#[tokio::test]
+async fn a_misspelt_variable_is_told_once_at_the_start_and_by_check_and_fails_neither() {
+    let up = Upstream::start(good()).await.unwrap();
+    let home = Home::with_config(&to(&up.url()));
+    let told = "note: STEADY_RELAY_PROT in the environment is not read: did you mean `STEADY_RELAY_PORT`?\n";
+    let mut command = home.program(&["--port", "0"]);
+    let mut relay = serve(command.env("STEADY_RELAY_PROT", "9000")).await;
+    home.write(CONFIG, format!("{}profile = \"batch\"\n", to(&up.url())));
+    relay.says("settings reloaded").await;
+    assert_eq!(relay.said().matches(told).count(), 1, "{}", relay.said());
+    let mut command = home.program(&["config", "check"]);
+    assert_eq!(run(command.env("STEADY_RELAY_PROT", "9000")).await, (0, "ok\n".to_owned(), told.to_owned()));
 }
 
 #[tokio::test]

@@ -47,6 +47,14 @@ async fn check_says_all_that_is_wrong_or_ok() {
     home.write("bad.toml", "[relay]\nca_file = \"none.pem\"\n");
     let (code, _, said) = home.run(&["config", "check", "bad.toml"]).await;
     assert!(code == 2 && said.contains("none.pem"), "{said}");
+    assert!(
+        said.ends_with("\nhint: `ca_file` below [relay] names it, or SSL_CERT_FILE; check the path\n"),
+        "{said}"
+    );
+    let (code, out, _) = home.run(&["config", "check", "bad.toml", "--json"]).await;
+    let out: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &out["ok"], out["errors"].as_array().map(Vec::len)), (2, &false.into(), Some(1)));
+    assert!(out["errors"][0]["what"].as_str().unwrap().contains("none.pem"), "{out}");
 }
 
 #[tokio::test]
@@ -72,4 +80,38 @@ async fn schema_is_json_and_names_the_sections() {
         (code, &schema["properties"]["timeouts"]["properties"]["idle"]["type"]),
         (0, &"string".into())
     );
+}
+
+#[tokio::test]
+async fn test_rule_says_of_a_file_that_it_cannot_use_what_and_how_to_mend_it() {
+    let home = Home::new();
+    home.write("empty", "");
+    home.write("binary", [0x1f, 0x8b, 0x08, 0x00, 0xff]);
+    home.write("huge", vec![b'x'; (16 << 20) + 1]);
+    for (file, told) in [
+        ("none.http", "error: none.http: there is no such file\nhint: record an answer into it: `curl -i"),
+        ("config", "error: config: this is a folder, not a file\nhint: name one file"),
+        ("empty", "error: empty: the file is empty\nhint: record it with `curl -i"),
+        ("binary", "error: binary: the file is no text, and no head says how it is encoded\nhint: "),
+        ("huge", "error: huge: the file is longer than the 16 MiB that are read\nhint: "),
+        // It never ends.
+        #[cfg(unix)]
+        ("/dev/zero", "error: /dev/zero: the file is longer than the 16 MiB that are read\nhint: "),
+    ] {
+        let (code, out, said) = home.run(&["config", "test-rule", file]).await;
+        assert!(code == 2 && out.is_empty() && said.starts_with(told), "{file}: {code} {out} {said}");
+    }
+    for (flag, value, told) in [
+        ("--status", "42", "error: invalid value '42' for '--status <N>': 42 is not in 100..=999"),
+        ("--dialect", "openai", "tip: a similar value exists: 'openai_chat'"),
+    ] {
+        let (code, _, said) = home.run(&["config", "test-rule", "x", flag, value]).await;
+        assert!(code == 2 && said.contains(told), "{said}");
+    }
+    home.write("good", "{\"error\":{\"code\":503}}");
+    let (code, out, said) = home.run(&["config", "test-rule", "good"]).await;
+    assert!(code == 0 && out.starts_with("taken for  at_capacity"), "{out}");
+    assert!(said.starts_with("note: the file has no head: taken for a body of application/json"), "{said}");
+    let (_, _, said) = home.run(&["config", "test-rule", "good", "--json"]).await;
+    assert_eq!(said, "");
 }

@@ -63,7 +63,7 @@ async fn a_fatal_capacity_event_after_output_is_withheld_and_the_connection_cut(
         assert!(answer.events().iter().all(|(name, _)| name != "error" && name != "response.failed"));
         assert!(pieces || answer.body.len() == before.len(), "{shown}");
         assert_eq!(bench.story(1).await, "opened, send 1, 200, committed, cut 1, cut");
-        assert_eq!(bench.totals().cuts, 1);
+        assert_eq!(bench.totals().streams_cut, 1);
     }
 }
 
@@ -184,7 +184,7 @@ async fn what_cannot_resume_safely_is_not_cut() {
     for request in rows {
         let (bench, answer) = asked(Reply::sse(fatal_after_output(true)), &request, |_| {}).await;
         assert_eq!((answer.ending, answer.body), (Ending::Complete, stream_bytes(&fatal_after_output(true))));
-        assert_eq!(bench.totals().cuts, 0);
+        assert_eq!(bench.totals().streams_cut, 0);
     }
     let off = |config: &mut Config| config.clients.entry(Kind::Codex).or_default().cut_fatal = false;
     let (_, answer) = asked(Reply::sse(fatal_after_output(true)), &codex("t", TURN), off).await;

@@ -145,7 +145,7 @@ async fn the_status_shows_a_call_that_waits_and_one_that_streams() {
     assert!(streams.read_until(b"hello").await);
     let page = bench.page().await;
     assert_eq!((&page["v"], &page["totals"]["sends"]), (&1.into(), &2.into()));
-    let waiting = &page["open"][0];
+    let waiting = &page["open_calls"][0];
     for (key, value) in [
         ("id", "c1"),
         ("client", "codex"),
@@ -163,7 +163,7 @@ async fn the_status_shows_a_call_that_waits_and_one_that_streams() {
     let left = waiting["next_send_in_s"].as_f64().unwrap();
     assert!(left > 5.0 && left <= 10.0, "{left}");
     assert_eq!(
-        (&page["open"][1]["state"], &page["open"][1]["fault"]),
+        (&page["open_calls"][1]["state"], &page["open_calls"][1]["fault"]),
         (&"streaming".into(), &serde_json::Value::Null)
     );
     let health = bench.ask(&Request::get("/healthz")).await;
@@ -172,7 +172,7 @@ async fn the_status_shows_a_call_that_waits_and_one_that_streams() {
     streams.leave().await;
     assert!(bench.story(1).await.ends_with("client_left") && bench.story(2).await.ends_with("client_left"));
     let after = bench.page().await;
-    assert_eq!((after["open"].as_array().unwrap().len(), &after["totals"]["calls"]), (0, &2.into()));
+    assert_eq!((after["open_calls"].as_array().unwrap().len(), &after["totals"]["calls"]), (0, &2.into()));
 }
 
 #[tokio::test]

@@ -145,7 +145,7 @@ async fn a_model_is_shown_by_its_name_and_a_key_in_its_place_is_not() {
         let mut client = bench.client().await;
         client.send(&plain(&format!(r#"{{"model":"{model}","input":"hi"}}"#))).await.unwrap();
         assert!(up.wait_for_requests(number + 1, SOON).await);
-        assert_eq!(bench.page().await["open"][0]["model"], shown);
+        assert_eq!(bench.page().await["open_calls"][0]["model"], shown);
         client.leave().await;
         bench.story(u64::try_from(number).unwrap() + 1).await;
     }

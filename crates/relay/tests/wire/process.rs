@@ -283,6 +283,13 @@ async fn run_says_what_it_cannot_start() {
     assert!(code == 2 && said.contains("`codex` and `claude`"), "{code} {said}");
     let (code, _, said) = run(program(&home).env("PATH", home.path()).args(["run", "--", "codex"])).await;
     assert!(code == 127 && said.contains("`codex` was not found\nhint: "), "{code} {said}");
+    let plain = home.path().join("codex");
+    std::fs::write(&plain, "no program").unwrap();
+    let (code, _, said) = run(program(&home).args(["run", "--", plain.to_str().unwrap()])).await;
+    assert!(
+        code == 126 && said.contains(" cannot be started: ") && said.contains("\nhint: "),
+        "{code} {said}"
+    );
     let bin = Folder::new();
     let path = fake_codex(&bin, "kill -TERM $$");
     let (code, _, said) = run(program(&home).env("PATH", path).args(["run", "--", "codex"])).await;

@@ -203,6 +203,8 @@ impl Bench {
     pub(crate) async fn page(&self) -> serde_json::Value {
         let answer = self.ask(&Request::get("/__steady/status")).await;
         assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
+        // People read it, too.
+        assert!(answer.text().starts_with("{\n  \"v\": 1,\n") && answer.text().ends_with("}\n"));
         answer.json()
     }
 

@@ -10,11 +10,9 @@ fn load_files(
     variables: &[(&str, &str)],
     flags: Flags,
 ) -> Result<Loaded, SettingsError> {
-    let env = |name: &str| {
-        let home = [("XDG_CONFIG_HOME", "/c"), ("HOME", "/c"), ("APPDATA", "/c")];
-        home.iter().chain(variables).find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value))
-    };
-    load(&flags, &env, &|path| {
+    let home = ["XDG_CONFIG_HOME", "HOME", "APPDATA"].map(|name| (name, "/c"));
+    let env = [&home, variables].concat();
+    load(&flags, &&env[..], &|path| {
         let found = files.iter().find(|(name, _)| Path::new(name) == path);
         found.map(|(_, text)| text.as_bytes().to_vec()).ok_or_else(|| io::ErrorKind::NotFound.into())
     })
@@ -209,4 +207,47 @@ fn the_mode_of_an_older_tool_is_accepted_and_does_nothing() {
     error: --mode: the only mode is `proxy`
     hint: leave it out; `steady-relay --help` shows what there is
     ");
+}
+
+#[test]
+fn a_variable_of_ours_that_is_none_is_told_with_the_nearest_name_and_stops_nothing() {
+    let variables = [
+        ("STEADY_RELAY_PROT", "hunter2"),
+        ("STEADY_RELAY_PORT", "5"),
+        ("steady_relay_upstreem", "hunter2"),
+        ("STEADY_RELAY_ENVFILE", "hunter2"),
+        ("STEADY_RELAY_EMPTY", ""),
+        ("STEADY_RELAY_\n[done]", "hunter2"),
+        ("STEADY_RELAYS", "hunter2"),
+        ("STEADY", "hunter2"),
+        ("PROT", "hunter2"),
+    ];
+    let loaded = load_files(&[], &variables, Flags::default()).unwrap();
+    let names = "names: STEADY_RELAY_LISTEN, STEADY_RELAY_PORT, STEADY_RELAY_TOKEN, STEADY_RELAY_UPSTREAM, \
+                 STEADY_RELAY_PROFILE, STEADY_RELAY_LOG_LEVEL, STEADY_RELAY_LOG_FORMAT, STEADY_RELAY_LOG_FILE, \
+                 STEADY_RELAY_CONFIG, STEADY_RELAY_ENV_FILE";
+    assert_eq!(
+        loaded.notices,
+        [
+            format!("STEADY_RELAY_?[done] in the environment is not read: {names}"),
+            "STEADY_RELAY_ENVFILE in the environment is not read: did you mean `STEADY_RELAY_ENV_FILE`?"
+                .into(),
+            "STEADY_RELAY_PROT in the environment is not read: did you mean `STEADY_RELAY_PORT`?".into(),
+            "steady_relay_upstreem in the environment is not read: did you mean `STEADY_RELAY_UPSTREAM`?"
+                .into(),
+        ]
+    );
+    assert_eq!(loaded.config.port, 5);
+}
+
+#[test]
+fn an_unknown_name_of_ours_in_an_env_file_is_an_error_with_the_nearest_name() {
+    for (name, hint) in [
+        ("STEADY_RELAY_LOGLEVEL", "did you mean `STEADY_RELAY_LOG_LEVEL`?"),
+        ("STEADY_RELAY_FOO", "names: STEADY_RELAY_LISTEN, "),
+    ] {
+        let error = load_files(&[("/e/relay.env", &format!("{name}=1\n"))], &[], named()).unwrap_err();
+        let told = error.to_string();
+        assert!(told.contains(&format!("{name}: there is no such setting\nhint: {hint}")), "{told}");
+    }
 }

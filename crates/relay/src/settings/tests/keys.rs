@@ -61,7 +61,7 @@ fn every_key_of_the_relay_is_read() {
 fn a_relative_ca_file_starts_at_the_folder_of_the_file_and_an_empty_one_is_none() {
     let load_at = |text: &'static str| {
         let flags = Flags { config: Some("/etc/relay/config.toml".into()), ..Flags::default() };
-        let env = |name: &str| (name == "SSL_CERT_FILE").then(|| "more.pem".into());
+        let env: &[_] = &[("SSL_CERT_FILE", "more.pem")];
         load(&flags, &env, &|_| Ok(text.into())).unwrap().config.ca_files
     };
     assert_eq!(
@@ -272,7 +272,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("relay", "port = 65536", "`relay.port = 65536` is out of range", "from 0 to 65535"),
     ("relay", "port = \"80\"", "`relay.port = \"80\"` is text, not a whole number", "from 0 to 65535"),
     ("relay", "token = \"short\"", "`relay.token` is too short", "16 to 1024"),
-    ("relay", "upstream = \"opnai\"", "names no upstream", "did you mean `openai`?; or write a URL"),
+    ("relay", "upstream = \"opnai\"", "names no upstream", "did you mean `openai`? Or write a URL"),
     ("relay", "upstream = \"localhost:9000\"", "has no scheme", "\"http://localhost:9000\""),
     (
         "relay",

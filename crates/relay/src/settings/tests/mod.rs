@@ -15,9 +15,7 @@ use std::time::Duration;
 /// Loads `text` as the file, with these variables and flags.
 fn load_all(text: &str, variables: &[(&str, &str)], flags: Flags) -> Result<Loaded, SettingsError> {
     let flags = Flags { config: Some("config.toml".into()), ..flags };
-    let env =
-        |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
-    load(&flags, &env, &|_| Ok(text.as_bytes().to_vec()))
+    load(&flags, &variables, &|_| Ok(text.as_bytes().to_vec()))
 }
 
 fn good(text: &str) -> Config {
@@ -34,7 +32,7 @@ fn ms(millis: u64) -> Duration {
 
 #[test]
 fn without_anything_the_defaults_hold() {
-    let loaded = load(&Flags::default(), &|_| None, &|_| Err(io::ErrorKind::NotFound.into())).unwrap();
+    let loaded = load(&Flags::default(), &NO_VARIABLES, &|_| Err(io::ErrorKind::NotFound.into())).unwrap();
     assert_eq!((loaded.config, loaded.notices, loaded.file), (Config::default(), vec![], None));
     assert!(loaded.shown.iter().all(|shown| shown.origin == "default"));
     assert_eq!(good(""), Config::default());
@@ -170,6 +168,7 @@ fn every_break_of_syntax_is_told_once_and_nothing_is_concluded_from_it() {
     error: config.toml:1:7: unclosed table, expected `]`
       1 | [relay
         |       ^
+    hint: close the bracket: [relay]
     ");
     assert_snapshot!(bad("[relay]\nport = 1\nport = 2\n"), @r"
     error: config.toml:3:1: duplicate key
@@ -177,6 +176,47 @@ fn every_break_of_syntax_is_told_once_and_nothing_is_concluded_from_it() {
         | ^^^^
     hint: write each key, and each line such as [relay], only once
     ");
+}
+
+#[test]
+fn every_break_of_syntax_says_how_to_mend_it() {
+    for (text, hint) in [
+        ("[relay]\nport: 9000\n", "write key = value; a name has letters"),
+        ("relay:\n  port: 9000\n", "write key = value; a name has letters"),
+        (
+            "{\"relay\": {\"port\": 9000}}\n",
+            "write key = value below a line such as [relay], and text in quotes",
+        ),
+        (
+            "[relay]\nlisten = 127.0.0.1\n",
+            "write key = value below a line such as [relay], and text in quotes",
+        ),
+        ("[relay]\nport = 070\n", "write key = value below"),
+        ("[relay]\nport == 9\n", "write key = value below"),
+        (
+            "[relay]\nport = 9, listen = \"x\"\n",
+            "write each key = value, and each line such as [relay], on a line",
+        ),
+        ("[relay] port = 9\n", "write each key = value, and each line such as [relay], on a line"),
+        (
+            "[relay]\nlisten = \"x\n",
+            "close the quotes in the same line; in \"double\" ones \\ is written \\\\",
+        ),
+        ("[relay]\nlisten = 'x\n", "close the quotes in the same line"),
+        ("[relay]\nallowed_origins = [\"http://a\"\n", "close the list with ]"),
+    ] {
+        let told = bad(text);
+        assert!(told.contains(&format!("\nhint: {hint}")), "{told}");
+        assert_eq!(told.matches("error: ").count(), told.matches("\nhint: ").count(), "{told}");
+    }
+}
+
+#[test]
+fn a_name_that_is_only_begun_is_completed_where_one_alone_begins_like_it() {
+    assert!(bad("[client.claude]\n").contains("did you mean `claude_code`?"));
+    assert!(bad("[relay]\nprofile = \"open\"\n").contains("did you mean `opencodex`?"));
+    assert!(bad("[client.gem]\n").contains("did you mean `gemini_cli`?"));
+    assert!(bad("[profile.x]\nover = \"1s\"\n").contains("keys here: "), "three begin like it");
 }
 
 #[test]
@@ -324,7 +364,7 @@ fn an_upstream_that_is_the_relay_itself_is_refused() {
 fn a_file_that_cannot_be_read_gives_one_clear_message() {
     let try_with = |named: bool, result: &dyn Fn() -> io::Result<Vec<u8>>| {
         let config = named.then(|| PathBuf::from("my.toml"));
-        let env = |name: &str| (name == "XDG_CONFIG_HOME").then(|| "/xdg".into());
+        let env: &[_] = &[("XDG_CONFIG_HOME", "/xdg")];
         load(&Flags { config, ..Flags::default() }, &env, &|path| {
             if path.ends_with("env") { Err(io::ErrorKind::NotFound.into()) } else { result() }
         })
@@ -341,7 +381,7 @@ fn a_file_that_cannot_be_read_gives_one_clear_message() {
     ");
     assert_snapshot!(try_with(false, &|| Err(io::ErrorKind::PermissionDenied.into())).unwrap_err(), @r"
     error: /xdg/steady-relay/config.toml: the file may not be read
-    hint: check its owner and mode
+    hint: check its owner and mode, and those of its folder
     ");
     assert_snapshot!(try_with(true, &|| Err(io::Error::other("the disk is on fire"))).unwrap_err(), @"error: my.toml: the file cannot be read: the disk is on fire");
     assert_snapshot!(try_with(true, &|| Ok(b"\xff\xfea\0".to_vec())).unwrap_err(), @r"
@@ -360,10 +400,7 @@ fn a_byte_order_mark_and_windows_line_ends_are_accepted() {
 #[test]
 fn the_file_is_found_where_the_system_keeps_settings() {
     use file::{System, usual_path};
-    let path = |variables: &[(&str, &str)], system| {
-        let env = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
-        usual_path(&env, system)
-    };
+    let path = |variables: &[(&str, &str)], system| usual_path(&variables, system);
     let home = [("HOME", "/home/me"), ("APPDATA", "/data")];
     let with_xdg = [home[0], ("XDG_CONFIG_HOME", "/xdg")];
     let relative = [home[0], ("XDG_CONFIG_HOME", "xdg")];
@@ -383,13 +420,11 @@ fn the_file_is_found_where_the_system_keeps_settings() {
 #[test]
 fn the_file_that_is_named_is_the_one_that_is_read() {
     let read_at = |flag: Option<&str>, variable: Option<&'static str>| {
-        let env = |name: &str| match name {
-            "STEADY_RELAY_CONFIG" => variable.map(Into::into),
-            "XDG_CONFIG_HOME" | "HOME" | "APPDATA" => Some("/usual".into()),
-            _ => None,
-        };
+        let usual = ["XDG_CONFIG_HOME", "HOME", "APPDATA"].map(|name| (name, "/usual"));
+        let named = variable.map(|path| ("STEADY_RELAY_CONFIG", path));
+        let env: Vec<_> = usual.into_iter().chain(named).collect();
         let flags = Flags { config: flag.map(Into::into), ..Flags::default() };
-        load(&flags, &env, &|_| Ok(Vec::new())).unwrap().file
+        load(&flags, &&env[..], &|_| Ok(Vec::new())).unwrap().file
     };
     assert_eq!(read_at(Some("flag.toml"), Some("env.toml")), Some("flag.toml".into()));
     assert_eq!(read_at(None, Some("env.toml")), Some("env.toml".into()));

@@ -50,7 +50,7 @@ fn env_files_and_numbers_of_older_tools_are_shown_where_they_count() {
     let flags =
         Flags { env_file: Some("x.env".into()), config: Some("config.toml".into()), ..Flags::default() };
     let read = |path: &Path| Ok(if path == Path::new("x.env") { env.into() } else { Vec::new() });
-    let loaded = load(&flags, &|_| None, &read).unwrap();
+    let loaded = load(&flags, &NO_VARIABLES, &read).unwrap();
     assert_eq!(of(&loaded, "[profile.interactive]", "sends"), (Some("4"), "x.env:1: MAX_RETRIES"));
     assert_eq!(of(&loaded, "[profile.batch]", "patience"), (Some("\"9s\""), "x.env:2: TOTAL_TIMEOUT"));
     let upstream = of(&loaded, "[relay]", "upstream").1;
