@@ -266,7 +266,7 @@ mod tests {
             model: None,
             profile: "interactive".into(),
         };
-        see(Event::CallOpened { labels, inherited_sends: 0 });
+        see(Event::CallOpened { labels: labels.into(), inherited_sends: 0 });
         see(Event::SendStarted { send: 1 });
         let wait = Duration::from_secs(2);
         for send in 2..faults + 2 {
