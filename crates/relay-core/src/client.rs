@@ -6,7 +6,21 @@
 
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::header::{AsHeaderName, USER_AGENT};
+use http::{HeaderMap, HeaderName};
+
+const ORIGINATOR: HeaderName = HeaderName::from_static("originator");
+const LANG: HeaderName = HeaderName::from_static("x-stainless-lang");
+const RUNTIME: HeaderName = HeaderName::from_static("x-stainless-runtime");
+const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count");
+/// Where programs state how many seconds they wait; the last one is google-genai's.
+static STATED: [HeaderName; 3] = [
+    HeaderName::from_static("x-stainless-read-timeout"),
+    HeaderName::from_static("x-stainless-timeout"),
+    HeaderName::from_static("x-server-timeout"),
+];
+const THREAD: HeaderName = HeaderName::from_static("thread-id");
+const TURN_METADATA: HeaderName = HeaderName::from_static("x-codex-turn-metadata");
 
 /// A family of clients that behave alike on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,14 +111,13 @@ impl Client {
     /// Who asks, from the request's headers.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
-        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
-        let agent = text("user-agent");
-        let originator = text("originator");
+        let agent = text(headers, USER_AGENT);
+        let originator = text(headers, ORIGINATOR);
         let kind = if starts_with(originator, "codex") || starts_with(agent, "codex") {
             Kind::Codex
         } else if starts_with(agent, "claude-cli/") {
             Kind::ClaudeCode
-        } else if headers.contains_key("x-stainless-lang") {
+        } else if headers.contains_key(LANG) {
             Kind::Stainless
         } else if starts_with(agent, "geminicli") {
             Kind::GeminiCli
@@ -123,7 +136,7 @@ impl Client {
             limit,
             limit_in_company,
             company: None,
-            says_resend: text("x-stainless-retry-count").trim().parse::<u32>().is_ok_and(|count| count > 0),
+            says_resend: text(headers, RETRY_COUNT).trim().parse::<u32>().is_ok_and(|count| count > 0),
             turn: turn(headers),
             slow_down_is_fatal: kind == Kind::Codex && minor_version(agent).is_none_or(|minor| minor < 171),
         }
@@ -182,6 +195,10 @@ impl Client {
     }
 }
 
+fn text(headers: &HeaderMap, name: impl AsHeaderName) -> &str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
+}
+
 fn starts_with(text: &str, start: &str) -> bool {
     text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
 }
@@ -211,19 +228,17 @@ fn limits(kind: Kind, headers: &HeaderMap) -> (Option<Duration>, Option<Duration
 
 /// What its program has set.
 fn stated(kind: Kind, headers: &HeaderMap) -> Option<Limit> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
     let restarts = match kind {
         // It was held for an hour and took the answer.
         Kind::Codex => return None,
         // In Python a timeout is a limit for each gap between bytes, in Node one for all.
-        Kind::Stainless => text("x-stainless-lang") == "python",
-        Kind::GoogleGenai => text("user-agent").contains("gl-python"),
+        Kind::Stainless => text(headers, LANG) == "python",
+        Kind::GoogleGenai => text(headers, USER_AGENT).contains("gl-python"),
         Kind::ClaudeCode | Kind::GeminiCli | Kind::Ollama | Kind::Other => false,
     };
-    // The last one is google-genai's.
-    let seconds = ["x-stainless-read-timeout", "x-stainless-timeout", "x-server-timeout"]
+    let seconds = STATED
         .iter()
-        .filter_map(|name| text(name).trim().parse::<f64>().ok())
+        .filter_map(|name| text(headers, name).trim().parse::<f64>().ok())
         .filter(|seconds| seconds.is_finite() && *seconds > 0.0 && *seconds < 1e7);
     let after = seconds.map(Duration::from_secs_f64).min()?;
     Some(Limit { after, restarts })
@@ -231,12 +246,12 @@ fn stated(kind: Kind, headers: &HeaderMap) -> Option<Limit> {
 
 /// What it was measured to bear with default settings.
 fn borne(kind: Kind, headers: &HeaderMap) -> Option<Limit> {
-    let is = |name: &str, word: &str| headers.get(name).is_some_and(|value| value == word);
+    let is = |name: &HeaderName, word: &str| headers.get(name).is_some_and(|value| value == word);
     let (after, restarts) = match kind {
         Kind::ClaudeCode => (CLAUDE_CODE_LIMIT, false),
-        Kind::Stainless if is("x-stainless-lang", "python") => (PYTHON_LIMIT, true),
+        Kind::Stainless if is(&LANG, "python") => (PYTHON_LIMIT, true),
         // Fetch is another one outside Node.
-        Kind::Stainless => (NODE_LIMIT, is("x-stainless-runtime", "node")),
+        Kind::Stainless => (NODE_LIMIT, is(&RUNTIME, "node")),
         Kind::GeminiCli => (GEMINI_CLI_LIMIT, true),
         // Whatever Node's fetch carries; in Python neither has a limit.
         Kind::Ollama | Kind::Other if is_fetch(headers) => (NODE_LIMIT, true),
@@ -248,7 +263,7 @@ fn borne(kind: Kind, headers: &HeaderMap) -> Option<Limit> {
 
 /// A program on Node that sends with `fetch`.
 fn is_fetch(headers: &HeaderMap) -> bool {
-    let agent = headers.get("user-agent").and_then(|value| value.to_str().ok()).unwrap_or("");
+    let agent = text(headers, USER_AGENT);
     starts_with(agent, "ollama-js/") || agent == "node" || agent == "undici"
 }
 
@@ -257,8 +272,8 @@ fn turn(headers: &HeaderMap) -> Option<Turn> {
     struct Metadata {
         turn_id: Box<str>,
     }
-    let thread = headers.get("thread-id")?.to_str().ok()?;
-    let metadata = headers.get("x-codex-turn-metadata")?.to_str().ok()?;
+    let thread = headers.get(THREAD)?.to_str().ok()?;
+    let metadata = headers.get(TURN_METADATA)?.to_str().ok()?;
     let Metadata { turn_id } = serde_json::from_str(metadata).ok()?;
     Some(Turn { thread: thread.into(), turn: turn_id })
 }

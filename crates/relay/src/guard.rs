@@ -94,6 +94,9 @@ impl Guard {
     /// # Errors
     /// [`Refusal`] with the reason.
     pub fn forwarding(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        if !headers.contains_key(ORIGIN) && !headers.contains_key(FETCH_SITE) {
+            return Ok(());
+        }
         let mut allowed = false;
         for origin in headers.get_all(ORIGIN) {
             let named = self.is_allowed(origin.as_bytes());

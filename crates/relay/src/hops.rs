@@ -15,19 +15,20 @@ const MOST: usize = 16;
 
 /// The number of one relay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hop(String);
+pub(crate) struct Hop(HeaderValue);
 
 impl Hop {
     /// The number that was drawn.
     pub(crate) fn of(drawn: u64) -> Self {
-        Self(format!("{drawn:016x}"))
+        // Digits alone: the rest is there for the compiler.
+        Self(HeaderValue::from_str(&format!("{drawn:016x}")).unwrap_or(HeaderValue::from_static("")))
     }
 
     /// What is to be said of a request that this relay has sent on before. A chain that is longer than anybody means
     /// counts as one that came round.
     pub(crate) fn came_round(&self, headers: &HeaderMap) -> Option<String> {
         let hops: Vec<_> = hops(headers).collect();
-        let others = hops.iter().rposition(|hop| *hop == self.0).map(|at| hops.len() - at - 1);
+        let others = hops.iter().rposition(|hop| self.0 == *hop).map(|at| hops.len() - at - 1);
         let what = match others {
             Some(0) => "this relay has sent the request on, to itself".to_owned(),
             Some(1) => "this relay has sent the request on, and another relay sent it back".to_owned(),
@@ -46,10 +47,13 @@ impl Hop {
         if upstream.is_https() {
             return;
         }
-        let all: Vec<_> = hops(headers).chain([self.0.as_str()]).collect();
-        if let Ok(all) = HeaderValue::from_str(&all.join(", ")) {
-            sent.insert(HOPS, all);
+        let mut all = self.0.clone();
+        if headers.contains_key(HOPS) {
+            let others: String = hops(headers).flat_map(|hop| [hop, ", "]).collect();
+            let chain = [others.as_bytes(), self.0.as_bytes()].concat();
+            all = HeaderValue::from_bytes(&chain).unwrap_or(all);
         }
+        sent.insert(HOPS, all);
     }
 }
 

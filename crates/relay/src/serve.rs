@@ -14,7 +14,7 @@ use relay_core::dialect::route;
 use relay_core::evidence::Operation;
 
 use crate::body::{Upload, UploadError, drain, take};
-use crate::credential::{judge, plan};
+use crate::credential::{Issuer, Verdict, judge, plan};
 use crate::drive::DRAIN;
 use crate::guard;
 use crate::inbound::Line;
@@ -134,8 +134,8 @@ fn well_formed(request: &Request<Incoming>) -> Result<(), Refused> {
         return Err(Refused::malformed(StatusCode::BAD_REQUEST, "it needs one Host header"));
     }
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
-    let only_chunked = codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
-    if !only_chunked || headers.get_all(header::TRANSFER_ENCODING).iter().count() > 1 {
+    let chunked = codings.next().is_none_or(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
+    if !chunked || codings.next().is_some() {
         let status = StatusCode::NOT_IMPLEMENTED;
         return Err(Refused::malformed(status, "chunked is the only transfer coding that is understood"));
     }
@@ -295,7 +295,7 @@ async fn forward(
     };
     match target {
         Ok(target) => {
-            warn_of_plan(&shared, &parts.headers, &target);
+            warn_of_plan(&shared, &parts.headers, &verdict, &target);
             let company = Company {
                 interim: understood.interim().map(|every| (interim, every)),
                 early: understood.early(&shared),
@@ -307,8 +307,9 @@ async fn forward(
 }
 
 /// Accounts of some plans may be routed by workspace, which a base URL loses; nothing in a request tells.
-fn warn_of_plan(shared: &Shared, headers: &HeaderMap, target: &Target) {
-    if let Some(plan) = plan(headers)
+fn warn_of_plan(shared: &Shared, headers: &HeaderMap, verdict: &Verdict, target: &Target) {
+    if verdict == &Verdict::One(Issuer::ChatGptSignIn)
+        && let Some(plan) = plan(headers)
         && target.upstream.headers.is_empty()
         && shared.warn_of_plan_once()
     {

@@ -45,6 +45,9 @@ pub(crate) fn is_ours(name: &HeaderName) -> bool {
 impl Wishes {
     /// Reads the headers.
     pub(crate) fn of(headers: &HeaderMap, config: &Config) -> Result<Self, Refusal> {
+        if !headers.keys().any(is_ours) {
+            return Ok(Self::default());
+        }
         let known = [PROFILE, PATIENCE, OFF, TOKEN_HEADER];
         // Of a relay's mark no client has to know.
         let unknown = |name: &&HeaderName| is_ours(name) && !known.contains(name) && **name != HOPS;

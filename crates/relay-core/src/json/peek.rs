@@ -101,9 +101,9 @@ const DEEPEST: u8 = 8;
 /// Looks at a request body, once from its beginning to its end. `None` where it is no JSON object.
 #[must_use]
 pub fn peek(body: &[u8]) -> Option<Peek> {
-    let mut found = Found::in_body(std::str::from_utf8(body).ok()?)?;
+    let mut found = Found::in_body(body)?;
     // Code Assist puts Gemini's body into one more object, beside the model.
-    if let Some(inner) = found.members.get("request").and_then(Found::in_body) {
+    if let Some(inner) = found.members.get("request").and_then(|inner| Found::in_body(inner.as_bytes())) {
         found.add(inner);
     }
     let Found { members: top, has_input, peek } = found;
@@ -140,9 +140,9 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn in_body(body: &'a str) -> Option<Self> {
+    fn in_body(body: &'a [u8]) -> Option<Self> {
         let mut found = Self::default();
-        let mut deserializer = serde_json::Deserializer::from_str(body);
+        let mut deserializer = serde_json::Deserializer::from_slice(body);
         deserializer.deserialize_map(Body(&mut found)).ok()?;
         deserializer.end().ok()?;
         Some(found)
