@@ -4,7 +4,7 @@
 //! the relay as a program.
 
 use crate::command::{cargo, output, succeed, words, works};
-use crate::setup;
+use crate::{bench, setup};
 use anyhow::{Context as _, Result, bail, ensure};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -25,7 +25,7 @@ enum Done {
     Skipped(String),
 }
 
-const CHECKS: [Check; 10] = [
+const CHECKS: [Check; 11] = [
     Check { name: "setup", what: "real clients in target/test-env", run: setup },
     Check { name: "fmt", what: "formatting", run: fmt },
     Check { name: "clippy", what: "lints", run: clippy },
@@ -35,6 +35,7 @@ const CHECKS: [Check; 10] = [
     Check { name: "release", what: "the program as it is shipped", run: release },
     Check { name: "cases", what: "wire cases on the release program", run: cases },
     Check { name: "soak", what: "nothing grows and nothing stays open under load", run: soak },
+    Check { name: "instructions", what: "a request costs no more than it did", run: instructions },
     Check { name: "clients", what: "real clients on the release program", run: clients },
 ];
 
@@ -89,7 +90,7 @@ fn line(name: &str, ended: &Result<Done>, took: Duration) -> String {
         Ok(Done::Skipped(why)) => format!("skipped: {why}"),
         Err(_) => "FAILED".to_owned(),
     };
-    format!("{name:<8} {:>7.1} s  {word}", took.as_secs_f64())
+    format!("{name:<12} {:>7.1} s  {word}", took.as_secs_f64())
 }
 
 fn setup(root: &Path) -> Result<Done> {
@@ -183,6 +184,14 @@ fn load(root: &Path, seconds: u64) -> Result<()> {
     let relay = root.join("target/release/steady-relay");
     let mut command = cargo(root, "run --quiet -p xtask --features soak --bin soak --");
     succeed(command.arg(relay).arg(seconds.to_string()))
+}
+
+fn instructions(root: &Path) -> Result<Done> {
+    if !cfg!(target_os = "linux") {
+        return Ok(Done::Skipped("valgrind is asked to count on Linux only".to_owned()));
+    }
+    bench::instructions(root)?;
+    Ok(Done::Passed)
 }
 
 /// Runs the tests with real clients in a network that has only loopback: they can reach nothing else.

@@ -2,30 +2,32 @@
 //!
 //! ```text
 //! cargo xtask test                   install what the tests need, then run every check
-//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core unit release cases soak clients)
+//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core unit release cases soak
+//!                                    instructions clients)
 //! cargo xtask soak --minutes 5       the release program under load for so long; 1 unless said
 //! cargo xtask bench --quick          the release program beside a direct connection and a bare proxy
+//! cargo xtask bench --instructions   instructions per request, which valgrind counts, and their ceiling
 //! cargo xtask setup                  only install
 //! cargo xtask fuzz [--minutes N] [TARGET]
 //! ```
 //!
 //! `setup` brings the real clients into `target/test-env`, `checks` is the list of steps in their order,
-//! `fuzz` runs the fuzz targets, `command` starts programs. The load of the soak is a program of its own, in `soak/`.
-//! Nothing here is part of the relay.
+//! `fuzz` runs the fuzz targets, `bench` measures, `command` starts programs. The load of the soak is a program of its
+//! own, in `soak/`. Nothing here is part of the relay.
 #![expect(clippy::print_stderr, reason = "a chore reports to the terminal it was started from")]
 
+mod bench;
 mod checks;
 mod command;
 mod fuzz;
 mod setup;
 
-use crate::command::{cargo, succeed};
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | soak [--minutes N] | bench [--rounds N] [--quick] | setup | \
-     fuzz [--minutes N] [TARGET]";
+const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | soak [--minutes N] | bench [--rounds N] [--quick] | \
+     bench --instructions | setup | fuzz [--minutes N] [TARGET]";
 
 fn main() -> ExitCode {
     match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -49,19 +51,10 @@ fn run(args: &[String]) -> Result<()> {
         }
         ["test"] => checks::run(&root, &[]),
         ["test", "--only", steps] => checks::run(&root, &steps.split(',').collect::<Vec<_>>()),
-        ["bench", words @ ..] => bench(&root, words),
+        ["bench", words @ ..] => bench::run(&root, words),
         ["fuzz", words @ ..] => fuzz::run(&root, words),
         _ => bail!("{USAGE}\nsteps: {}", checks::names().join(" ")),
     }
-}
-
-/// Measures the release program; the words go on to `relay-bench run`.
-fn bench(root: &Path, words: &[&str]) -> Result<()> {
-    succeed(&mut cargo(root, "build --release --locked -p steady-relay -p relay-bench"))?;
-    let folder = root.join("target/release");
-    let exe = std::env::consts::EXE_SUFFIX;
-    let mut command = Command::new(folder.join(format!("relay-bench{exe}")));
-    succeed(command.arg("run").arg(folder.join(format!("steady-relay{exe}"))).args(words).current_dir(root))
 }
 
 /// The root of the repository: the folder above the one this program was built from.

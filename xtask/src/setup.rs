@@ -1,7 +1,7 @@
 //! Installs what the tests need into `target/test-env`: Python SDKs, Codex CLI, Claude Code, Gemini CLI, each pinned.
 //!
 //! Idempotent: a folder is left alone if it works and the list of pins it was made from has not changed. Debian packages
-//! are asked for only if a program is missing, and named in the message where we are not root.
+//! are asked for only if a program is missing, and named in the message where we may not install them.
 
 use crate::command::{download, output, succeed, words, works};
 use anyhow::{Context as _, Result, bail, ensure};
@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// (program, how to see that it works, Debian package)
-const PROGRAMS: [(&str, &str, &str); 7] = [
+type Program = (&'static str, &'static str, &'static str);
+
+const PROGRAMS: [Program; 7] = [
     ("python3", "python3 --version", "python3"),
     ("python3 -m venv", "python3 -c 'import ensurepip,venv'", "python3-venv"),
     ("node", "node --version", "nodejs"),
@@ -20,34 +22,54 @@ const PROGRAMS: [(&str, &str, &str); 7] = [
     ("unshare", "unshare --version", "util-linux"),
 ];
 
+/// Counts instructions; apart, since it is not to be had on every system.
+const VALGRIND: Program = ("valgrind", "valgrind --tool=callgrind --version", "valgrind");
+
 /// Installs everything and returns the folder.
 pub(crate) fn install(root: &Path) -> Result<PathBuf> {
     let folder = root.join("target/test-env");
     let pins = root.join("tests/clients");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    debian_packages(root)?;
+    debian_packages(root, &PROGRAMS)?;
+    if cfg!(target_os = "linux") {
+        valgrind(root)?;
+    }
     python_packages(&pins, &folder.join("python"))?;
     node_packages(&pins, &folder.join("node"))?;
     Ok(folder)
 }
 
-fn debian_packages(root: &Path) -> Result<()> {
-    let missing: Vec<_> = PROGRAMS.iter().filter(|(_, test, _)| !works(&mut shell(root, test))).collect();
+/// Sees to it that there is a valgrind.
+pub(crate) fn valgrind(root: &Path) -> Result<()> {
+    debian_packages(root, &[VALGRIND])
+}
+
+fn debian_packages(root: &Path, programs: &[Program]) -> Result<()> {
+    let missing: Vec<_> = programs.iter().filter(|(_, test, _)| !works(&mut shell(root, test))).collect();
     if missing.is_empty() {
         return Ok(());
     }
     let programs = missing.iter().map(|(program, ..)| *program).collect::<Vec<_>>().join(", ");
     let packages = missing.iter().map(|(.., package)| *package).collect::<Vec<_>>().join(" ");
-    let is_root = output(&mut words(root, "id -u")).is_ok_and(|id| id.trim() == "0");
-    if !is_root || !works(&mut words(root, "apt-get --version")) {
-        bail!("the tests need {programs}\nhint: install them, on Debian with: apt-get install {packages}");
+    let hint =
+        format!("the tests need {programs}\nhint: install them, on Debian with: apt-get install {packages}");
+    if !works(&mut words(root, "apt-get --version")) {
+        bail!(hint);
     }
-    download(|| words(root, "apt-get update -q"))?;
-    download(|| {
-        let mut command = words(root, &format!("apt-get install -q -y --no-install-recommends {packages}"));
-        command.env("DEBIAN_FRONTEND", "noninteractive");
-        command
-    })
+    let Some(as_root) = as_root(root) else { bail!(hint) };
+    download(|| words(root, &format!("{as_root} apt-get update -q"))).context(hint.clone())?;
+    // Under `sudo` a variable reaches the program only this way.
+    let install = format!("{as_root} env DEBIAN_FRONTEND=noninteractive apt-get install -q -y");
+    download(|| words(root, &format!("{install} --no-install-recommends {packages}"))).context(hint)
+}
+
+/// What to write before a command that only root may run: nothing for root, `sudo` where it asks for no password.
+fn as_root(root: &Path) -> Option<&'static str> {
+    let is_root = output(&mut words(root, "id -u")).is_ok_and(|id| id.trim() == "0");
+    if is_root {
+        return Some("");
+    }
+    works(&mut words(root, "sudo -n true")).then_some("sudo -n")
 }
 
 /// A virtual environment with the pinned SDKs and all that they depend on.

@@ -5,10 +5,12 @@
 //! relay-bench origin           a service that answers at once, streams, and sends in bulk
 //! relay-bench bare URL         a reverse proxy of hyper's own client and server, and nothing else
 //! relay-bench run RELAY        starts both and the relay, measures, prints a table
+//! relay-bench instructions RELAY  starts them under valgrind, counts instructions, prints a table
 //! relay-bench load URL SECONDS asks a relay that runs already, for a profiler to look at
 //! ```
 
 mod bare;
+mod instructions;
 mod load;
 mod origin;
 mod process;
@@ -25,9 +27,11 @@ fn main() -> Result<()> {
         ["origin"] => runtime.block_on(origin::serve()),
         ["bare", upstream] => runtime.block_on(bare::serve(upstream)),
         ["run", relay, rest @ ..] => runtime.block_on(scenes::run(relay, rest)),
+        ["instructions", relay] => runtime.block_on(instructions::run(relay)),
         ["load", url, seconds] => runtime.block_on(load(url, seconds.parse()?)),
         _ => bail!(
-            "usage: relay-bench origin | bare URL | run RELAY [--rounds N] [--quick] | load URL SECONDS"
+            "usage: relay-bench origin | bare URL | run RELAY [--rounds N] [--quick] | \
+             instructions RELAY | load URL SECONDS"
         ),
     }
 }

@@ -2,8 +2,12 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
+
+/// How long a process may take to end when it is asked to, under valgrind too.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
 
 /// A running process with an address.
 pub(crate) struct Measured {
@@ -35,6 +39,22 @@ impl Measured {
         // Whatever it says later must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
         Ok(Self { child, address })
+    }
+
+    /// Asks it to end, as a service manager does, and waits until it has. Not all of them catch the signal, so
+    /// how they end says nothing.
+    pub(crate) async fn end(mut self) -> Result<()> {
+        let asked =
+            Command::new("sh").args(["-c", "kill -TERM $0", &self.child.id().to_string()]).status()?;
+        ensure!(asked.success(), "the process was gone before it was asked to end");
+        let asked = Instant::now();
+        while self.child.try_wait()?.is_none() {
+            if asked.elapsed() > ENDS_WITHIN {
+                bail!("the process did not end within {} s", ENDS_WITHIN.as_secs());
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(())
     }
 
     /// CPU time used so far, in microseconds.

@@ -24,10 +24,13 @@ pub(crate) struct Report {
     order: Vec<&'static str>,
 }
 
-/// What a figure is to be: at most, or at least, so many times the bare proxy's.
+/// What a figure is to be.
 pub(crate) enum Goal {
+    /// So many times the bare proxy's.
     AtMost(f64),
     AtLeast(f64),
+    /// The relay's own, whatever the bare proxy's is.
+    RelayAtMost(f64),
     None,
 }
 
@@ -55,10 +58,14 @@ impl Report {
             let cell =
                 |way| self.of(figure, way).map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
             let ratio = self.ratio(figure);
-            let (words, holds) = match (goals(figure), ratio) {
-                (Goal::AtMost(most), Some(ratio)) => (format!("<= {most}"), ratio <= most),
-                (Goal::AtLeast(least), Some(ratio)) => (format!(">= {least}"), ratio >= least),
-                (Goal::None, _) | (_, None) => (String::new(), true),
+            let (words, holds) = match (goals(figure), ratio, self.of(figure, "relay")) {
+                (Goal::AtMost(most), Some(ratio), _) => (format!("ratio <= {most}"), ratio <= most),
+                (Goal::AtLeast(least), Some(ratio), _) => (format!("ratio >= {least}"), ratio >= least),
+                (Goal::RelayAtMost(most), _, Some(own)) => (format!("relay <= {most}"), own <= most),
+                (Goal::None, ..) => (String::new(), true),
+                (Goal::AtMost(_) | Goal::AtLeast(_) | Goal::RelayAtMost(_), ..) => {
+                    ("was not measured".to_owned(), false)
+                }
             };
             met &= holds;
             println!(
@@ -77,5 +84,22 @@ impl Report {
         let ways = self.figures.get(figure)?;
         let (bare, relay) = (ways.get("bare")?, ways.get("relay")?);
         Some(median(bare.iter().zip(relay).map(|(bare, relay)| relay / bare).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_goal_is_for_the_ratio_or_for_the_relay_alone() {
+        let mut report = Report::default();
+        report.add("a", "bare", 2.0);
+        report.add("a", "relay", 6.0);
+        assert!(report.print(&|_| Goal::AtMost(3.0)) && !report.print(&|_| Goal::AtMost(2.9)));
+        assert!(report.print(&|_| Goal::AtLeast(3.0)) && !report.print(&|_| Goal::AtLeast(3.1)));
+        assert!(report.print(&|_| Goal::RelayAtMost(6.0)) && !report.print(&|_| Goal::RelayAtMost(5.9)));
+        report.add("b", "bare", 1.0);
+        assert!(report.print(&|_| Goal::None) && !report.print(&|_| Goal::AtLeast(0.0)), "b has no ratio");
     }
 }

@@ -40,11 +40,9 @@ pub(crate) async fn run(relay: &str, options: &[&str]) -> Result<()> {
     let origin = Measured::start(Command::new(&me).arg("origin"))?;
     let upstream = format!("http://{}", origin.address);
     let bare = Measured::start(Command::new(&me).args(["bare", &upstream]))?;
-    let started = Instant::now();
-    let relay =
-        Measured::start_relay(Command::new(relay).args(["serve", "--port", "0", "--upstream", &upstream]))?;
     let mut report = Report::default();
-    report.add("start, ms", "relay", started.elapsed().as_secs_f64() * 1e3);
+    report.add("binary, MB", "relay", std::fs::metadata(relay)?.len() as f64 / 1e6);
+    let relay = start(relay, &upstream, &mut report)?;
     let ways = Ways { origin, bare, relay };
     tokio::time::sleep(Duration::from_millis(200)).await;
     report.add("idle RSS, KiB", "bare", ways.bare.rss_kib()?);
@@ -65,8 +63,24 @@ pub(crate) async fn run(relay: &str, options: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Starts the relay several times, since one start says little, and keeps the last.
+fn start(relay: &str, upstream: &str, report: &mut Report) -> Result<Measured> {
+    let mut last = None;
+    for _ in 0..5 {
+        let started = Instant::now();
+        let arguments = ["serve", "--port", "0", "--upstream", upstream];
+        last = Some(Measured::start_relay(Command::new(relay).args(arguments))?);
+        report.add("start, ms", "relay", started.elapsed().as_secs_f64() * 1e3);
+    }
+    last.context("it was started")
+}
+
 fn goal(figure: &str) -> Goal {
     match figure {
+        "binary, MB" => Goal::RelayAtMost(8.0),
+        "start, ms" => Goal::RelayAtMost(15.0),
+        "idle RSS, KiB" => Goal::RelayAtMost(6.0 * 1024.0),
+        "KiB per open stream" => Goal::RelayAtMost(12.0),
         "CPU per request, us" => Goal::AtMost(1.10),
         "requests/s" => Goal::AtLeast(0.95),
         "latency p50, us" => Goal::AtMost(1.15),

@@ -1,0 +1,29 @@
+//! Builds the release programs and lets `relay-bench` measure them.
+
+use crate::command::{cargo, succeed};
+use crate::setup;
+use anyhow::Result;
+use std::path::Path;
+use std::process::Command;
+
+/// Measures the release program: `--instructions` counts, all else goes on to `relay-bench run`.
+pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
+    if words == ["--instructions"] {
+        return instructions(root);
+    }
+    measure(root, "run", words)
+}
+
+/// Counts instructions; fails where a request costs more than the ceiling in `relay-bench/src/instructions.rs`.
+pub(crate) fn instructions(root: &Path) -> Result<()> {
+    setup::valgrind(root)?;
+    measure(root, "instructions", &[])
+}
+
+fn measure(root: &Path, verb: &str, words: &[&str]) -> Result<()> {
+    succeed(&mut cargo(root, "build --release --locked -p steady-relay -p relay-bench"))?;
+    let folder = root.join("target/release");
+    let exe = std::env::consts::EXE_SUFFIX;
+    let mut command = Command::new(folder.join(format!("relay-bench{exe}")));
+    succeed(command.arg(verb).arg(folder.join(format!("steady-relay{exe}"))).args(words).current_dir(root))
+}
