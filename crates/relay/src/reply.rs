@@ -3,7 +3,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -121,6 +121,8 @@ struct Passing {
     ending: Option<Verdict>,
     /// A piece that is no data and came while data was gathered.
     aside: Option<Frame<Bytes>>,
+    /// Nothing more was there just now, and this is woken when there is: it need not be asked again before.
+    drained: Option<Waker>,
 }
 
 impl ReplyBody {
@@ -171,6 +173,7 @@ impl ReplyBody {
             left: announced,
             ending,
             aside: None,
+            drained: None,
         })))
     }
 
@@ -197,6 +200,10 @@ impl Passing {
         if let Some(frame) = self.aside.take() {
             return Poll::Ready(Some(Ok(frame)));
         }
+        // Hyper asks again as soon as it has a piece, and asking costs more than all else about a small one.
+        if self.drained.take().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            return self.poll_idle(cx);
+        }
         loop {
             if let Some(ending) = self.ending.take() {
                 if let Some(frame) = self.answer.next_held() {
@@ -216,20 +223,23 @@ impl Passing {
                     return Poll::Ready(Some(Ok(self.counted(frame))));
                 }
                 Poll::Ready(Next::Ended(verdict)) => self.ending = Some(verdict),
-                Poll::Pending => {
-                    std::task::ready!(self.idle.poll_passed(cx));
-                    self.answer.stop_reading();
-                    return Poll::Ready(if self.answer.has_ended() {
-                        // The last word was said; only the connection stayed open.
-                        self.call.close(self.outcome);
-                        None
-                    } else {
-                        self.call.close(Outcome::Broken);
-                        Some(Err(Abort::Silent))
-                    });
-                }
+                Poll::Pending => return self.poll_idle(cx),
             }
         }
+    }
+
+    /// Nothing comes for now; ready when that has lasted for too long.
+    fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Abort>>> {
+        std::task::ready!(self.idle.poll_passed(cx));
+        self.answer.stop_reading();
+        Poll::Ready(if self.answer.has_ended() {
+            // The last word was said; only the connection stayed open.
+            self.call.close(self.outcome);
+            None
+        } else {
+            self.call.close(Outcome::Broken);
+            Some(Err(Abort::Silent))
+        })
     }
 
     /// The piece, and all small ones that have arrived behind it: a service that writes event by event makes a piece
@@ -258,7 +268,10 @@ impl Passing {
                     }
                 },
                 Poll::Ready(Next::Ended(verdict)) => self.ending = Some(verdict),
-                Poll::Pending => break,
+                Poll::Pending => {
+                    self.drained = Some(cx.waker().clone());
+                    break;
+                }
             }
         }
         Frame::data(if whole.is_empty() { data } else { whole.freeze() })
