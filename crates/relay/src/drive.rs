@@ -146,9 +146,7 @@ impl Drive {
             )
         })?;
         request.headers_mut().insert(http::header::HOST, host);
-        for (name, value) in &upstream.headers {
-            request.headers_mut().insert(name, value.clone());
-        }
+        upstream.add_headers(request.headers_mut());
         self.open.shared().add_cookies(upstream, order.account, request.headers_mut());
         let pure = matches!(order.method, Method::GET | Method::HEAD);
         Ok(Ask { way: order.way.clone(), request, fresh, may_reuse_stale: pure })

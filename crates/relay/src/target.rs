@@ -123,6 +123,18 @@ impl Upstream {
         format!("{}://{}", self.url.scheme().name(), self.url.authority())
     }
 
+    /// Adds the headers of this upstream, in place of those of the same names.
+    pub(crate) fn add_headers(&self, headers: &mut HeaderMap) {
+        for (at, (name, value)) in self.headers.iter().enumerate() {
+            // A name may have several values.
+            if self.headers.iter().take(at).any(|(before, _)| before == name) {
+                headers.append(name, value.clone());
+            } else {
+                headers.insert(name, value.clone());
+            }
+        }
+    }
+
     /// Adds the key of this upstream, where there is one, to a request that carries no credential at all.
     pub fn lend_key(&self, headers: &mut HeaderMap, path_and_query: &str) {
         if let Some(key) = &self.api_key {

@@ -69,9 +69,7 @@ pub(crate) async fn open(
     if let Some(host) = &upstream.host {
         headers.insert(header::HOST, host.clone());
     }
-    for (name, value) in &upstream.headers {
-        headers.insert(name, value.clone());
-    }
+    upstream.add_headers(headers);
     change_protocol(headers, wanted);
     // Only HTTP/1.1 changes protocols.
     let way = shared.way(&upstream, Version::HTTP_11).without_http2();
