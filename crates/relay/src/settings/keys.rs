@@ -162,7 +162,8 @@ pub(super) const TIMEOUTS: &[Key<Timeouts>] = &[
         shape: "time",
         default: "",
         doc: "How long an upstream may take until the first byte of its answer. Not set: no limit for Codex, a known \
-              client's own limit for it, and `first_byte_unknown` for all others. A call that meets this limit is \
+              client's own limit for it, and `first_byte_unknown` for all others and for one that is still there after \
+              its limit. A call that meets this limit is \
               never sent again, since it is probably still running. The tool codex-retry gives an answer 60 s, which \
               cuts those that take longer.",
         set: |timeouts, given| given.duration(SOME_TIME).map(|value| timeouts.first_byte = Some(value)),
