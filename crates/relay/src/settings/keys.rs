@@ -442,8 +442,8 @@ pub(super) const UPSTREAM: &[Key<UpstreamDraft>] = &[
         name: "api_key",
         shape: "text",
         default: "",
-        doc: "A key that the relay adds to requests that carry no credential at all, as `Authorization: Bearer`, or as \
-              `x-api-key` where it is one of Anthropic. Whoever reaches the relay can spend it. It never goes over \
+        doc: "A key that the relay adds to requests that carry no credential at all, as `Authorization: Bearer`, as \
+              `x-api-key` where it is one of Anthropic, or as `x-goog-api-key` where it is one of Gemini. Whoever reaches the relay can spend it. It never goes over \
               plain http to another host unless `allow_plaintext` says so.",
         set: |upstream, given| {
             super::layers::api_key_of(given.text()?).map(|value| upstream.api_key = Some(value))
