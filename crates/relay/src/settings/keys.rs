@@ -304,8 +304,8 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         name: "stall",
         shape: "time",
         default: "\"300s\"",
-        doc: "How long a client may stop in the middle: of an upload, which is then answered 408, or of reading an \
-              answer, which is then cut.",
+        doc: "How long a client may stop in the middle: of an upload, which is then answered 408 (one that is streamed \
+              is cut), or of reading an answer, which is then cut.",
         set: |limits, given| given.duration(SOME_TIME).map(|value| limits.stall = value),
     },
 ];
@@ -443,8 +443,8 @@ pub(super) const UPSTREAM: &[Key<UpstreamDraft>] = &[
         shape: "text",
         default: "",
         doc: "A key that the relay adds to requests that carry no credential at all, as `Authorization: Bearer`, as \
-              `x-api-key` where it is one of Anthropic, or as `x-goog-api-key` where it is one of Gemini. Whoever reaches the relay can spend it. It never goes over \
-              plain http to another host unless `allow_plaintext` says so.",
+              `x-api-key` where it is one of Anthropic, or as `x-goog-api-key` where it is one of Gemini. Whoever \
+              reaches the relay can spend it. It never goes over plain http to another host unless `allow_plaintext` says so.",
         set: |upstream, given| {
             super::layers::api_key_of(given.text()?).map(|value| upstream.api_key = Some(value))
         },
