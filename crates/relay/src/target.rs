@@ -58,7 +58,7 @@ pub enum V1 {
 /// One service that requests can go to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
-    /// The entry's name in settings, logs and lanes.
+    /// The entry's name in settings and logs.
     pub name: String,
     /// Where it is.
     pub url: BaseUrl,
