@@ -13,7 +13,7 @@ use crate::dialect::{Dialect, failed_event};
 use crate::evidence::Evidence;
 use crate::failure::{Bar, Failure, Told};
 use crate::fault::Fault;
-use crate::redact::redact;
+use crate::redact::{in_one_line, redact};
 use crate::retry_after::Advice;
 
 /// What the relay does towards the client.
@@ -243,6 +243,9 @@ fn own(listener: &Listener<'_>, status: u16, failure: &Failure, code: &str, mess
     })
 }
 
+/// The most that is quoted of words from outside.
+const SHOWN: usize = 300;
+
 /// The status of what may have run: clients that do not read `x-should-retry` send every 5xx again.
 const MAY_HAVE_RUN: u16 = 429;
 
@@ -364,7 +367,7 @@ fn lines(listener: &Listener<'_>, failure: &Failure, what: &str, hint: &str) -> 
 }
 
 fn answered(failure: &Failure) -> String {
-    let words = shown(failure.message.as_deref().unwrap_or(failure.fault.meaning()));
+    let words = in_one_line(failure.message.as_deref().unwrap_or(failure.fault.meaning()), SHOWN);
     match failure.status {
         Some(status) => format!("answered {status}, \"{words}\""),
         None => format!("answered \"{words}\""),
@@ -372,13 +375,7 @@ fn answered(failure: &Failure) -> String {
 }
 
 fn after_colon(failure: &Failure) -> String {
-    failure.message.as_deref().map(|words| format!(": {}", shown(words))).unwrap_or_default()
-}
-
-/// Words from outside as they may be shown: without secrets, on one line, not too many.
-fn shown(words: &str) -> String {
-    let words = redact(words).split_whitespace().collect::<Vec<_>>().join(" ");
-    words.chars().take(300).collect::<String>().trim_end().to_owned()
+    failure.message.as_deref().map(|words| format!(": {}", in_one_line(words, SHOWN))).unwrap_or_default()
 }
 
 fn sends(count: u32) -> String {

@@ -77,6 +77,15 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     if out == text { Cow::Borrowed(text) } else { Cow::Owned(out) }
 }
 
+/// Words from outside as they may be shown: without secrets, on one line, without what a terminal would obey, and at
+/// most so many letters.
+#[must_use]
+pub fn in_one_line(words: &str, most: usize) -> String {
+    let plain = words.replace(char::is_control, " ");
+    let words = redact(&plain).split_whitespace().collect::<Vec<_>>().join(" ");
+    words.chars().take(most).collect::<String>().trim_end().to_owned()
+}
+
 /// What the words so far say about the next one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
@@ -222,7 +231,14 @@ fn push_without_home(out: &mut String, mut word: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::redact;
+    use super::{in_one_line, redact};
+
+    #[test]
+    fn words_from_outside_fill_one_line_and_command_no_terminal() {
+        let words = "no\troom\r\nfor\u{7}sk-proj-abcdef12345\u{1b}[31m today";
+        assert_eq!(in_one_line(words, 300), "no room for [redacted] [31m today");
+        assert_eq!(in_one_line("one two", 4), "one");
+    }
 
     #[test]
     fn secrets_go() {

@@ -53,13 +53,12 @@ impl Relay {
     pub fn start(parts: Parts) -> Self {
         let Parts { config, targets, tls, clock, observers, sockets, system_proxies } = parts;
         let listening = sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
-        let room = usize::try_from(config.limits.connections).unwrap_or(Semaphore::MAX_PERMITS);
         let common = Common { config, targets, tls, clock, observers, system_proxies, listening };
         let current = Arc::new(ArcSwap::from_pointee(Shared::new(common)));
         let connections = Connections::default();
         let door = Door {
             current: Arc::clone(&current),
-            room: Arc::new(Semaphore::new(room.min(Semaphore::MAX_PERMITS))),
+            places: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
             connections: Arc::clone(&connections),
         };
         let mut accepting = JoinSet::new();
@@ -119,7 +118,8 @@ impl Relay {
 #[derive(Clone)]
 struct Door {
     current: Current,
-    room: Arc<Semaphore>,
+    /// Those that are missing are taken. How many may be, the settings in force say.
+    places: Arc<Semaphore>,
     connections: Connections,
 }
 
@@ -138,17 +138,18 @@ async fn accept(door: Door, socket: TcpListener) {
 
 impl Door {
     async fn admit(&self, stream: TcpStream) {
-        let place = Arc::clone(&self.room).try_acquire_owned();
         let mut connections = self.connections.lock().await;
         // Those that have ended give their memory back.
         while connections.try_join_next().is_some() {}
-        match place {
-            Ok(place) => {
+        let shared = self.current.load();
+        let most = shared.config.limits.connections;
+        let taken = Semaphore::MAX_PERMITS - self.places.available_permits();
+        let has_room = usize::try_from(most).is_ok_and(|most| taken < most);
+        match Arc::clone(&self.places).try_acquire_owned() {
+            Ok(place) if has_room => {
                 connections.spawn(connection(Arc::clone(&self.current), stream, place));
             }
-            Err(_full) => {
-                let shared = self.current.load();
-                let most = shared.config.limits.connections;
+            Ok(_) | Err(_) => {
                 if shared.warn_of_crowd_once() {
                     shared.observers.notice(&Notice::Advice(format!(
                         "{most} connections are open, which is the limit (`limits.connections`): more are refused"

@@ -74,8 +74,12 @@ impl Default for Reader {
 impl Reader {
     /// What a body says; nothing where it cannot be read.
     pub(crate) async fn read(&self, bytes: &Bytes, written: Written) -> Read {
-        if written.is_light(bytes) {
-            return Read { peeked: written.plain(bytes).and_then(|plain| peek(&plain)), hash: None };
+        // What little bytes become may be anything but little.
+        let light = Written { limit: written.limit.min(LIGHT), ..written };
+        if written.is_light(bytes)
+            && let Some(plain) = light.plain(bytes)
+        {
+            return Read { peeked: peek(&plain), hash: None };
         }
         let bytes = bytes.clone();
         self.apart(move || {
@@ -133,6 +137,19 @@ mod tests {
                 assert_eq!(mark, hash(&plain.into()));
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_small_body_that_decodes_to_a_large_one_is_read_apart() {
+        let reader = Reader::default();
+        let small = zipped(&vec![b' '; LIGHT * 2]);
+        assert!(small.len() <= LIGHT_ENCODED, "{}", small.len());
+        let written = Written { encoding: Some(Encoding::Gzip), limit: 1 << 20 };
+        let places = Arc::clone(&reader.places).acquire_many_owned(AT_ONCE as u32).await.unwrap();
+        let mut reading = Box::pin(reader.read(&small, written));
+        assert!(polled_once(&mut reading).await.is_pending());
+        drop(places);
+        assert_eq!(reading.await.hash, Some(None));
     }
 
     #[tokio::test]

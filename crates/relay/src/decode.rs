@@ -106,15 +106,6 @@ impl Decoder {
         Self { stage, per_push: limits.per_push, failed: None, began: false }
     }
 
-    /// A decoder for what the values of `Content-Encoding` name; `None` where the bytes stay opaque.
-    #[must_use]
-    pub fn for_encoding<'a>(
-        content_encoding: impl IntoIterator<Item = &'a HeaderValue>,
-        limits: DecodeLimits,
-    ) -> Option<Self> {
-        Some(Self::new(Encoding::named(content_encoding)?, limits))
-    }
-
     /// Takes the next bytes of the wire and appends to `out` all the plain text that can be known by now.
     ///
     /// # Errors

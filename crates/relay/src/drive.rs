@@ -146,9 +146,7 @@ impl Drive {
             )
         })?;
         request.headers_mut().insert(http::header::HOST, host);
-        for (name, value) in &upstream.headers {
-            request.headers_mut().insert(name, value.clone());
-        }
+        upstream.add_headers(request.headers_mut());
         self.open.shared().add_cookies(upstream, order.account, request.headers_mut());
         let pure = matches!(order.method, Method::GET | Method::HEAD);
         Ok(Ask { way: order.way.clone(), request, fresh, may_reuse_stale: pure })
@@ -161,12 +159,16 @@ impl Drive {
         match (timeouts.first_byte, self.open.client()) {
             (Some(span), _) => Some(sent + span),
             (None, client) if client.kind == Kind::Codex => None,
-            (None, client) => Some(match client.head_limit() {
-                // Before it hangs up: a client that is told does not send again what probably still runs.
-                Some(limit) => self.opened + Client::less_margin(limit),
-                None => sent + timeouts.first_byte_unknown,
-            }),
+            // Before it hangs up: a client that is told does not send again what probably still runs.
+            (None, _) => Some(self.hangs_up_after(sent).unwrap_or(sent + timeouts.first_byte_unknown)),
         }
+    }
+
+    /// The moment shortly before the client hangs up. One that is still there after that bears more than is known of
+    /// it, or has slept with the machine: then nothing is known.
+    fn hangs_up_after(&self, now: Moment) -> Option<Moment> {
+        let by = self.opened + Client::less_margin(self.open.client().head_limit()?);
+        (by > now).then_some(by)
     }
 
     fn unsent(&mut self, failed: SendFailure<SendBody>) -> Sent {
@@ -260,8 +262,7 @@ impl Drive {
     /// What the listener has to know: nothing is held for longer than the client waits for a head.
     fn asked_before(&self, arrived: Moment) -> Asked {
         let mut asked = self.asked;
-        if let (Some(hold), Some(limit)) = (asked.hold.time, self.open.client().head_limit()) {
-            let by = self.opened + Client::less_margin(limit);
+        if let (Some(hold), Some(by)) = (asked.hold.time, self.hangs_up_after(arrived)) {
             asked.hold.time = Some(hold.min(by.since(arrived)));
         }
         asked

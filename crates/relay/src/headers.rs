@@ -5,7 +5,8 @@
 //! 11.7, which are meant for the next proxy and never for the service behind it.
 
 use http::header::{
-    CONNECTION, EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING,
+    UPGRADE,
 };
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 
@@ -33,7 +34,12 @@ pub fn forwardable(from: &HeaderMap) -> HeaderMap {
 #[must_use]
 pub fn forwardable_answer(from: HeaderMap) -> HeaderMap {
     // Most have nothing else.
-    if from.keys().any(ends_at_this_hop) { end_to_end(&from, |_| false) } else { from }
+    if !from.keys().any(ends_at_this_hop) {
+        return from;
+    }
+    // Beside chunks a length counts for nothing, and must not go on (RFC 9112, section 6.3).
+    let is_chunked = from.contains_key(TRANSFER_ENCODING);
+    end_to_end(&from, |name| is_chunked && *name == CONTENT_LENGTH)
 }
 
 /// The extensions of a message for the one that is sent in its place. hyper keeps in them what only it can read: the

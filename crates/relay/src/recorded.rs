@@ -28,7 +28,7 @@ use relay_core::evidence::{Evidence, Nature, Operation, PROMPT};
 use relay_core::failure::{Failure, Told};
 use relay_core::moment::Moment;
 use relay_core::preamble::{Asked, Head, Hold, Preamble, Verdict};
-use relay_core::redact::redact;
+use relay_core::redact::in_one_line;
 use relay_core::retry_after::Advice;
 use serde_json::{Value, json};
 
@@ -260,8 +260,7 @@ impl fmt::Display for Report {
                 writeln!(out, "evidence   {}", finding.evidence_in_words())?;
                 writeln!(out, "told wait  {}", wait_in_words(finding.prompt.advice))?;
                 if let Some(message) = finding.prompt.message.as_deref() {
-                    let words = redact(message).split_whitespace().collect::<Vec<_>>().join(" ");
-                    writeln!(out, "its words  {}", words.chars().take(200).collect::<String>())?;
+                    writeln!(out, "its words  {}", in_one_line(message, 200))?;
                 }
                 let mut lines = String::new();
                 for (asked, prompt, late) in finding.actions() {

@@ -58,7 +58,7 @@ pub enum V1 {
 /// One service that requests can go to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
-    /// The entry's name in settings, logs and lanes.
+    /// The entry's name in settings and logs.
     pub name: String,
     /// Where it is.
     pub url: BaseUrl,
@@ -121,6 +121,18 @@ impl Upstream {
     #[must_use]
     pub fn shown(&self) -> String {
         format!("{}://{}", self.url.scheme().name(), self.url.authority())
+    }
+
+    /// Adds the headers of this upstream, in place of those of the same names.
+    pub(crate) fn add_headers(&self, headers: &mut HeaderMap) {
+        for (at, (name, value)) in self.headers.iter().enumerate() {
+            // A name may have several values.
+            if self.headers.iter().take(at).any(|(before, _)| before == name) {
+                headers.append(name, value.clone());
+            } else {
+                headers.insert(name, value.clone());
+            }
+        }
     }
 
     /// Adds the key of this upstream, where there is one, to a request that carries no credential at all.

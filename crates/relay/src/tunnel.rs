@@ -69,24 +69,22 @@ pub(crate) async fn open(
     if let Some(host) = &upstream.host {
         headers.insert(header::HOST, host.clone());
     }
-    for (name, value) in &upstream.headers {
-        headers.insert(name, value.clone());
-    }
+    upstream.add_headers(headers);
     change_protocol(headers, wanted);
     // Only HTTP/1.1 changes protocols.
     let way = shared.way(&upstream, Version::HTTP_11).without_http2();
-    let sent = shared.upstreams.send(Ask { way, request: ask, fresh: true, may_reuse_stale: false }).await;
-    let mut answer = match sent {
-        Ok(answer) => answer,
-        Err(failed) => {
-            return text(
-                StatusCode::BAD_GATEWAY,
-                &format!(
-                    "steady-relay: cannot open a tunnel to {}: {}\n",
-                    upstream.url.host(),
-                    failed.detail
-                ),
-            );
+    let sending = shared.upstreams.send(Ask { way, request: ask, fresh: true, may_reuse_stale: false });
+    let timeouts = &shared.config.timeouts;
+    let within = timeouts.first_byte.unwrap_or(timeouts.first_byte_unknown);
+    let failed = |status, why: &str| {
+        text(status, &format!("steady-relay: cannot open a tunnel to {}: {why}\n", upstream.url.host()))
+    };
+    let mut answer = match tokio::time::timeout(within, sending).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(unsent)) => return failed(StatusCode::BAD_GATEWAY, &unsent.detail),
+        Err(_elapsed) => {
+            let why = format!("no answer within {} s", within.as_secs_f64());
+            return failed(StatusCode::GATEWAY_TIMEOUT, &why);
         }
     };
     if answer.status() != StatusCode::SWITCHING_PROTOCOLS {

@@ -151,10 +151,15 @@ impl EarlyStream {
                         }
                     }
                 }
-                State::Opening { body, .. } => {
-                    let frame = std::task::ready!(Pin::new(&mut **body).poll_frame(cx));
-                    return Poll::Ready(self.opened(frame));
-                }
+                State::Opening { body, blank, .. } => match Pin::new(&mut **body).poll_frame(cx) {
+                    Poll::Ready(frame) => return Poll::Ready(self.opened(frame)),
+                    // What has begun of the answer is not broken into.
+                    Poll::Pending if *blank => return Poll::Pending,
+                    Poll::Pending => {
+                        std::task::ready!(self.beats.poll_tick(cx));
+                        return Poll::Ready(Some(Ok(sign(self.early))));
+                    }
+                },
                 State::Passing(body) => return Pin::new(&mut **body).poll_frame(cx),
                 State::Failing(reading) => {
                     let body = std::task::ready!(reading.as_mut().poll(cx));

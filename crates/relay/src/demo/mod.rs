@@ -190,7 +190,7 @@ fn config(upstream: SocketAddr, speed: Speed) -> io::Result<Config> {
     let url = format!("http://{upstream}").parse().map_err(io::Error::other)?;
     let mut config = Config { upstream: Some(UpstreamChoice::Url(Upstream::at(url))), ..Config::default() };
     for profile in config.profiles.values_mut() {
-        for curve in [&mut profile.curve, &mut profile.overloaded] {
+        for curve in [&mut profile.curve, &mut profile.overloaded, &mut profile.never_sent] {
             for time in [&mut curve.base, &mut curve.cap, &mut curve.jitter] {
                 *time = speed.wall(*time);
             }
@@ -214,6 +214,7 @@ mod tests {
         let scaled = &config.profiles["interactive"];
         assert_eq!(scaled.curve.base, Duration::from_millis(100));
         assert_eq!(scaled.overloaded.cap, Duration::from_secs(6));
+        assert_eq!(scaled.never_sent.base, Duration::from_millis(15));
         assert_eq!((scaled.sends, scaled.curve.factor), (Some(8), 2.0));
         let shipped = Config::default();
         (config.profiles, config.upstream) = (shipped.profiles.clone(), None);

@@ -161,14 +161,14 @@ fn what_is_assumed_is_said() {
 
 #[test]
 fn a_report_is_for_people_and_for_programs() {
-    let file = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\r\n{\"error\":{\"message\":\"no healthy upstream for key sk-proj-SECRETSECRET1234\"}}";
+    let file = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\r\n{\"error\":{\"message\":\"no healthy\\u001b[2J upstream for key sk-proj-SECRETSECRET1234\"}}";
     let report = taken(file.as_bytes(), &TestRule::default());
     insta::assert_snapshot!(report.to_string(), @"
     taken for  at_capacity: the model is at capacity (status 503, heard as generic, told by its status)
     because    the status alone; no rule is about it
     evidence   refused if it comes within 15 s, else maybe_ran
     told wait  none: the profile's curve
-    its words  no healthy upstream for key [redacted]
+    its words  no healthy [2J upstream for key [redacted]
     generation sent again, as often as the profile allows; if it comes late, sent again by a grant (`ambiguous_resends`): it may be billed twice
     stateful   sent again, as often as the profile allows; if it comes late, not sent again: the answer goes to the client as it is
     pure       sent again, as often as the profile allows; if it comes late, not sent again: the answer goes to the client as it is

@@ -69,7 +69,7 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
     }));
     if let Some((url, origin, kind)) = find(BASE_URL) {
         let origin = format!("{BASE_URL} in {origin}");
-        let upstream = own_upstream(&url, &origin, relay)?;
+        let upstream = if relay.has_upstream { None } else { Some(own_upstream(&url, &origin, relay)?) };
         if kind == Kind::Managed {
             return Err(RunError::Immovable {
                 client: "claude",
@@ -77,8 +77,8 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
                 hint: format!("ask whoever manages that file to set {BASE_URL} to a relay that stays up"),
             });
         }
-        plan.notices.push(forwards_to(&upstream, &origin));
-        plan.upstream = Some(upstream);
+        plan.notices.extend(upstream.as_ref().map(|upstream| forwards_to(upstream, &origin)));
+        plan.upstream = upstream;
         if kind == Kind::Settings {
             given.keeps_secrets()?;
             plan.args = given.with_settings(std::mem::take(&mut plan.args), relay);

@@ -39,7 +39,7 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
         }
     };
     let mut base = format!("{}/v1", relay.base());
-    if let Some((url, origin)) = old {
+    if let Some((url, origin)) = old.filter(|_| !relay.has_upstream) {
         let origin = format!("`{key}` {origin}");
         let upstream = own_upstream(&url, &origin, relay)?;
         base = base_for(&upstream, relay);

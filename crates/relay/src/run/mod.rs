@@ -28,6 +28,8 @@ pub struct RelayAddr {
     pub port: u16,
     /// What it asks its client for, in the path, where it asks at all.
     pub key: Option<SessionKey>,
+    /// Whether its own settings name the upstream of everything: then what the client's say does not count.
+    pub has_upstream: bool,
 }
 
 /// What the relay of one session asks its client for, in place of the token of the settings: the client's arguments
@@ -215,7 +217,8 @@ pub fn plan(
         _ => {
             let client = client.to_string_lossy().into_owned();
             // Not this relay's address: it ends with this message.
-            let usual = RelayAddr { port: relay_core::Config::default().port, key: None };
+            let usual =
+                RelayAddr { port: relay_core::Config::default().port, key: None, has_upstream: false };
             return Err(RunError::UnknownClient { client, base: usual.base() });
         }
     }
@@ -339,7 +342,7 @@ mod tests {
 
     use super::*;
 
-    pub(super) const RELAY: RelayAddr = RelayAddr { port: 4567, key: None };
+    pub(super) const RELAY: RelayAddr = RelayAddr { port: 4567, key: None, has_upstream: false };
 
     /// A pretend machine: variables and files.
     #[derive(Default)]
@@ -364,6 +367,10 @@ mod tests {
         }
 
         pub(super) fn plan(&self, line: &[&str]) -> Result<Plan, RunError> {
+            self.plan_for(RELAY, line)
+        }
+
+        pub(super) fn plan_for(&self, relay: RelayAddr, line: &[&str]) -> Result<Plan, RunError> {
             let env = |name: &str| self.env.get(name).map(OsString::from);
             let read = |path: &Path| match self.files.get(path).map(String::as_str) {
                 None => Err(io::ErrorKind::NotFound.into()),
@@ -372,7 +379,7 @@ mod tests {
             };
             let around = Surroundings { env: &env, read: &read, folder: Path::new("/project") };
             let args: Vec<OsString> = line[1..].iter().map(OsString::from).collect();
-            plan(line[0].as_ref(), &args, around, RELAY)
+            plan(line[0].as_ref(), &args, around, relay)
         }
     }
 
@@ -419,6 +426,21 @@ mod tests {
                 assert_eq!(variable(&plan, "NO_PROXY"), Some(expected_upper));
                 assert_eq!(variable(&plan, "no_proxy"), Some(expected_lower));
             }
+        }
+    }
+
+    #[test]
+    fn an_upstream_of_the_relays_own_comes_before_those_of_clients() {
+        let machine = Machine::new()
+            .file("/home/u/.codex/config.toml", "openai_base_url = 'https://o.example/v4'")
+            .file("/home/u/.claude/settings.json", r#"{"env":{"ANTHROPIC_BASE_URL":"https://a.example"}}"#);
+        let relay = RelayAddr { has_upstream: true, ..RELAY };
+        let codex = machine.plan_for(relay, &["codex"]).unwrap();
+        assert_eq!(codex.args, ["-c", "openai_base_url=\"http://127.0.0.1:4567/v1\""]);
+        let claude = machine.plan_for(relay, &["claude"]).unwrap();
+        assert_eq!(claude.args, ["--settings", r#"{"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:4567"}}"#]);
+        for plan in [codex, claude] {
+            assert_eq!((plan.upstream, plan.notices), (None, vec![]));
         }
     }
 

@@ -365,7 +365,7 @@ fn choice_or_table<'v, 'i>(
     None
 }
 
-/// Names appear in flags, logs and metrics, and `auto` and URLs have a meaning of their own there.
+/// Names appear in flags, paths and logs, and `auto` and URLs have a meaning of their own there.
 fn is_fit_name(reader: &mut Reader<'_>, name: &str, span: Range<usize>) -> bool {
     let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     let is_fit = is_plain && (1..=64).contains(&name.len()) && name != "auto";

@@ -162,7 +162,8 @@ pub(super) const TIMEOUTS: &[Key<Timeouts>] = &[
         shape: "time",
         default: "",
         doc: "How long an upstream may take until the first byte of its answer. Not set: no limit for Codex, a known \
-              client's own limit for it, and `first_byte_unknown` for all others. A call that meets this limit is \
+              client's own limit for it, and `first_byte_unknown` for all others and for one that is still there after \
+              its limit. A call that meets this limit is \
               never sent again, since it is probably still running. The tool codex-retry gives an answer 60 s, which \
               cuts those that take longer.",
         set: |timeouts, given| given.duration(SOME_TIME).map(|value| timeouts.first_byte = Some(value)),
@@ -303,8 +304,8 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         name: "stall",
         shape: "time",
         default: "\"300s\"",
-        doc: "How long a client may stop in the middle: of an upload, which is then answered 408, or of reading an \
-              answer, which is then cut.",
+        doc: "How long a client may stop in the middle: of an upload, which is then answered 408 (one that is streamed \
+              is cut), or of reading an answer, which is then cut.",
         set: |limits, given| given.duration(SOME_TIME).map(|value| limits.stall = value),
     },
 ];
@@ -441,9 +442,9 @@ pub(super) const UPSTREAM: &[Key<UpstreamDraft>] = &[
         name: "api_key",
         shape: "text",
         default: "",
-        doc: "A key that the relay adds to requests that carry no credential at all, as `Authorization: Bearer`, or as \
-              `x-api-key` where it is one of Anthropic. Whoever reaches the relay can spend it. It never goes over \
-              plain http to another host unless `allow_plaintext` says so.",
+        doc: "A key that the relay adds to requests that carry no credential at all, as `Authorization: Bearer`, as \
+              `x-api-key` where it is one of Anthropic, or as `x-goog-api-key` where it is one of Gemini. Whoever \
+              reaches the relay can spend it. It never goes over plain http to another host unless `allow_plaintext` says so.",
         set: |upstream, given| {
             super::layers::api_key_of(given.text()?).map(|value| upstream.api_key = Some(value))
         },

@@ -1,6 +1,6 @@
 //! Settings, from where people write them to the one `Config` the relay runs on: flags over environment over
 //! env files over file over defaults, all that is wrong told at once, with its place.
-//! Not their meaning (that is `relay_core::config`), and no printing (that is `main`).
+//! Not their meaning (that is `relay_core::config`), and no printing (that is the program).
 //!
 //! ```text
 //!  file -------> open, parse ----> drafts --.

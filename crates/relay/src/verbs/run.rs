@@ -44,11 +44,10 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
         read: &|path| std::fs::read_to_string(path),
         folder: &folder,
     };
-    let plan = run::plan(client, arguments, surroundings, RelayAddr { port: bound.port, key })
+    let relay = RelayAddr { port: bound.port, key, has_upstream: config.upstream.is_some() };
+    let plan = run::plan(client, arguments, surroundings, relay)
         .map_err(|error| Failure(error.exit_code(), format!("error: {error}")))?;
-    if config.upstream.is_none()
-        && let Some(upstream) = plan.upstream.clone()
-    {
+    if let Some(upstream) = plan.upstream.clone() {
         targets.send_everything_to(upstream);
     }
     if let Some(limit) = plan.claude_limit {

@@ -69,6 +69,19 @@ async fn a_tunnel_takes_up_the_place_of_its_connection_as_long_as_it_is_there() 
 }
 
 #[tokio::test]
+async fn a_head_with_too_many_headers_is_refused() {
+    let up = upstream(Reply::status(200).json(OK)).await;
+    let mut config = towards(&up.url());
+    config.limits.headers = 20;
+    let at = relay(config).await;
+    for (more, status) in [(10, "200"), (20, "431")] {
+        let more: String = (0..more).map(|n| format!("x-{n}: y\r\n")).collect();
+        let said = exchange(at, &turn(&more), "").await;
+        assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{said}");
+    }
+}
+
+#[tokio::test]
 async fn a_client_that_says_nothing_or_half_a_head_is_hung_up_on() {
     let up = upstream(Reply::status(200).json(OK)).await;
     let mut config = towards(&up.url());
@@ -113,6 +126,18 @@ async fn an_upload_that_stops_is_answered_408_and_one_that_is_slow_is_not() {
     soon(read_until(&mut slow, &mut seen, "\r\n\r\n")).await;
     assert!(seen.starts_with("HTTP/1.1 200 "), "{seen}");
     assert_eq!(up.requests()[0].body.len(), 20);
+}
+
+#[tokio::test]
+async fn a_streamed_upload_that_stops_is_cut_on_both_sides() {
+    let up = upstream(Reply::status(200).json(OK)).await;
+    let mut config = towards(&up.url());
+    (config.limits.stall, config.bodies.each) = (ms(150), 4);
+    let at = relay(config).await;
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: relay\r\nContent-Length: 20\r\n\r\n{\"model\":";
+    assert_eq!(exchange(at, head.as_bytes(), "").await, "");
+    assert!(up.wait_for(SOON, |seen| seen.first().is_some_and(|seen| seen.client_gone_at.is_some())).await);
+    assert!(!up.requests()[0].body_complete);
 }
 
 #[tokio::test]

@@ -77,6 +77,26 @@ async fn what_needs_a_restart_is_said_and_the_rest_holds() {
 }
 
 #[tokio::test]
+async fn the_number_of_connections_follows_the_settings() {
+    let up = Upstream::start(good()).await.unwrap();
+    let home = Home::with_config(&format!("{}[limits]\nconnections = 1\n", to(&up.url())));
+    let relay = home.serve(&[]).await;
+    let mut first = relay.client().await;
+    assert_eq!(first.ask(&turn()).await.unwrap().status, 200);
+    assert_eq!(relay.ask(&turn()).await.status, 503);
+    for (reloads, connections, status) in [(1, 2, 200), (2, 1, 503)] {
+        home.write(CONFIG, format!("{}[limits]\nconnections = {connections}\n", to(&up.url())));
+        relay.signal(Kill::HUP);
+        while relay.said().matches("settings reloaded: they hold for new calls\n").count() < reloads {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        assert_eq!(relay.ask(&turn()).await.status, status, "{connections}");
+    }
+    // Whoever was there before the limit fell stays.
+    assert_eq!(first.ask(&turn()).await.unwrap().status, 200);
+}
+
+#[tokio::test]
 async fn a_misspelt_variable_is_told_once_at_the_start_and_by_check_and_fails_neither() {
     let up = Upstream::start(good()).await.unwrap();
     let home = Home::with_config(&to(&up.url()));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use relay_core::Profile;
+use relay_core::client::Kind;
 use relay_sim::fixtures::{anthropic, chat, codex as wire};
 use relay_sim::{Answer, Ending, Reply, Request, Script, Upstream};
 use tokio::time::Instant;
@@ -215,6 +216,38 @@ async fn no_answer_within_the_limit_is_told_and_the_send_ended() {
     assert!(up.wait_for(SOON, |seen| seen[0].client_gone_at.is_some()).await);
     assert_eq!(up.requests().len(), 1);
     invents_no_time(&answer);
+}
+
+/// It may bear more than is known of it, or have slept with the machine: a send that ends as it begins helps nobody.
+#[tokio::test]
+async fn a_client_that_is_still_there_after_its_limit_is_not_answered_for_it() {
+    // The refusal in the stream is one only as long as the beginning of an answer is still held.
+    let refused = Reply::sse([wire::created(), wire::failed("server_is_overloaded", "no")]);
+    let up = Upstream::start(Script::of([refused.clone(), refused, served().after(ms(100))])).await.unwrap();
+    let mut config = bounded(&up.url(), |profile| {
+        profile.client_limit = relay_core::ClientLimit::Ignored;
+        (profile.curve.base, profile.curve.cap) = (ms(150), ms(150));
+    });
+    config.clients.entry(Kind::Stainless).or_default().limit = Some(ms(100));
+    let bench = Bench::with(config).await;
+    let answer = bench.ask(&sdk(0, TURN)).await;
+    assert_eq!((answer.status, up.requests().len()), (200, 3), "{}", bench.story(1).await);
+}
+
+#[tokio::test]
+async fn of_a_client_without_a_known_limit_an_answer_may_take_so_long() {
+    let up = Upstream::start(Reply::silence()).await.unwrap();
+    let mut config = towards(&up.url());
+    config.timeouts.first_byte_unknown = ms(80);
+    let bench = Bench::with(config).await;
+    let answer = bench.ask(&plain(TURN)).await;
+    assert_eq!(answer.json()["error"]["code"], "upstream_no_response");
+    // Codex waits for as long as it takes.
+    let mut codex_waits = bench.client().await;
+    codex_waits.send(&codex("t", TURN)).await.unwrap();
+    assert!(up.wait_for_requests(2, SOON).await);
+    tokio::time::sleep(ms(240)).await;
+    assert_eq!(bench.recorder().story(2), "opened, send 1");
 }
 
 #[tokio::test]

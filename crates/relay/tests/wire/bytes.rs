@@ -274,6 +274,23 @@ async fn trailers_pass_to_who_asks_for_them() {
     assert_eq!((without.ending, without.body), (Ending::Complete, answer.body));
 }
 
+/// RFC 9112, section 6.3: the chunks count, and the length must not go on.
+#[tokio::test]
+async fn a_length_beside_the_chunks_of_an_answer_counts_for_nothing() {
+    for length in [2, 5, 900] {
+        let up = Upstream::start(Reply::raw(format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\
+             Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+        )))
+        .await
+        .unwrap();
+        let bench = Bench::to(&up).await;
+        let answer = bench.ask(&Request::get("/v1/models")).await;
+        assert_eq!((answer.ending, answer.text().as_str()), (Ending::Complete, "hello"), "{length}");
+        assert_eq!(bench.story(1).await, "opened, send 1, 200, committed, served", "{length}");
+    }
+}
+
 #[tokio::test]
 async fn redirects_go_to_the_client() {
     let elsewhere = "https://elsewhere.example/v1/responses?a=%20b";

@@ -302,6 +302,19 @@ async fn an_upgrade_that_is_refused_is_an_answer() {
 }
 
 #[tokio::test]
+async fn an_upgrade_that_nobody_answers_ends() {
+    let up = Upstream::start(Reply::silence()).await.unwrap();
+    let mut config = towards(&up.url());
+    config.timeouts.first_byte = Some(ms(80));
+    let bench = Bench::with(config).await;
+    let upgrade = Request::get("/v1/realtime").header("Connection", "Upgrade").header("Upgrade", "websocket");
+    let answer = bench.ask(&upgrade).await;
+    assert_eq!(answer.status, 504, "{}", answer.text());
+    assert!(answer.text().contains("no answer within 0.08 s"), "{}", answer.text());
+    assert!(up.wait_for(SOON, |seen| seen[0].client_gone_at.is_some()).await);
+}
+
+#[tokio::test]
 async fn an_upgrade_that_nobody_needs_is_ignored() {
     // Java's client offers HTTP/2 with every first request to a plain address; a body cannot go into a tunnel.
     for upgrade in ["h2c", "TLS/1.0", "websocket"] {

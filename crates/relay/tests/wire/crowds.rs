@@ -176,6 +176,19 @@ async fn one_connection_carries_many_calls_with_and_without_refusals() {
 }
 
 #[tokio::test]
+async fn a_connection_that_lay_idle_for_longer_than_the_settings_say_carries_no_post() {
+    let up = Upstream::start(Reply::status(200).json("{}")).await.unwrap();
+    let mut config = towards(&up.url());
+    config.timeouts.pool_idle = ms(40);
+    let bench = Bench::with(config).await;
+    for connections in 1..=3 {
+        assert_eq!(bench.ask(&plain(TURN)).await.status, 200);
+        assert_eq!(up.connections(), connections);
+        tokio::time::sleep(ms(60)).await;
+    }
+}
+
+#[tokio::test]
 async fn who_closes_its_side_at_once_still_hears_what_is_at_hand() {
     let up = Upstream::start(Reply::silence()).await.unwrap();
     let bench = Bench::to(&up).await;

@@ -173,6 +173,8 @@ async fn headers_of_the_entry_take_the_place_of_the_clients() {
     entry.headers = vec![
         (HeaderName::from_static("x-openai-account-routing-override"), HeaderValue::from_static("eu")),
         (HeaderName::from_static("openai-organization"), HeaderValue::from_static("org-mine")),
+        (HeaderName::from_static("x-team"), HeaderValue::from_static("blue")),
+        (HeaderName::from_static("x-team"), HeaderValue::from_static("red")),
     ];
     let bench = Bench::with(config).await;
     let request = post("/v1/responses")
@@ -183,6 +185,7 @@ async fn headers_of_the_entry_take_the_place_of_the_clients() {
     let seen = houses.openai.requests().remove(0);
     assert_eq!(seen.header_values("openai-organization"), ["org-mine"]);
     assert_eq!(seen.header_values("x-openai-account-routing-override"), ["eu"]);
+    assert_eq!(seen.header_values("x-team"), ["blue", "red"]);
 }
 
 #[tokio::test]

@@ -225,6 +225,20 @@ async fn a_stream_begins_early_and_the_real_one_follows_untouched() {
     }
 }
 
+/// Some services answer with the head alone, and let the request queue behind it.
+#[tokio::test]
+async fn a_head_without_anything_behind_it_does_not_end_the_signs_of_life() {
+    let slow = Event::pause(ms(600));
+    let up = Upstream::start(Reply::sse([vec![slow], responses::turn("pong")].concat())).await.unwrap();
+    let mut config = with_early(towards(&up.url()));
+    // The answer is committed long before its first byte.
+    config.hold.time = ms(100);
+    let answer = Bench::with(config).await.ask(&sdk(0, TURN)).await;
+    let (count, rest) = beats(&answer, ": steady-relay waits\n\n");
+    assert!((10..=16).contains(&count), "{count} beats\n{}", answer.text());
+    assert_eq!((answer.ending, rest), (Ending::Complete, &stream_bytes(&responses::turn("pong"))[..]));
+}
+
 #[tokio::test]
 async fn refusals_are_waited_out_behind_an_early_stream() {
     let up = Upstream::start(Script::of([responses::overloaded_503(), responses::overloaded_503(), turn()]));
