@@ -1,7 +1,7 @@
 //! Looking into JSON: what is found does not contradict itself, and a hash is that of what the text says.
 
 use relay_core::json::{
-    canonical_hash, error_fields, is_kept_thing, is_top_level_error, peek, refusal_fields, type_of,
+    canonical_hash, error_fields, is_kept_thing, is_top_level_error, peek, refusal_fields, texts_at, type_of,
 };
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
@@ -17,6 +17,9 @@ pub fn json(body: &[u8]) {
     let http = refusal.as_ref().and_then(|fields| fields.http);
     assert!(http.is_none_or(|status| (400..600).contains(&status)), "{refusal:?}");
     let _kept: bool = is_kept_thing(body);
+    for path in ["error.code", "*.0.reason", "code"] {
+        assert!(texts_at(body, path).len() <= 256, "{path}");
+    }
 
     let tree = serde_json::from_slice::<Tree>(body).ok();
     let is_object = matches!(tree, Some(Tree::Object(_)));

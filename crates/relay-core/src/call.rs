@@ -339,12 +339,6 @@ impl Call {
         spent
     }
 
-    /// The last failure met.
-    #[must_use]
-    pub fn last_failure(&self) -> Option<&Failure> {
-        self.last.as_deref()
-    }
-
     /// The profile of the call.
     #[must_use]
     pub const fn profile(&self) -> &Profile {

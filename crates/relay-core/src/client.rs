@@ -106,6 +106,8 @@ const GEMINI_CLI_LIMIT: Duration = Duration::from_secs(60);
 /// Node's fetch ends a wait for headers itself.
 const NODE_LIMIT: Duration = Duration::from_secs(300);
 const PYTHON_LIMIT: Duration = Duration::from_secs(600);
+/// The longest name of a thread or of a turn that is one.
+const TURN_ID: usize = 128;
 
 impl Client {
     /// Who asks, from the request's headers.
@@ -275,7 +277,9 @@ fn turn(headers: &HeaderMap) -> Option<Turn> {
     let thread = headers.get(THREAD)?.to_str().ok()?;
     let metadata = headers.get(TURN_METADATA)?.to_str().ok()?;
     let Metadata { turn_id } = serde_json::from_str(metadata).ok()?;
-    Some(Turn { thread: thread.into(), turn: turn_id })
+    // Thousands of turns are remembered, and a head may be large. Codex writes UUIDs.
+    let is_short = thread.len() <= TURN_ID && turn_id.len() <= TURN_ID;
+    is_short.then(|| Turn { thread: thread.into(), turn: turn_id })
 }
 
 #[cfg(test)]
@@ -410,6 +414,14 @@ mod tests {
         .turn;
         assert_eq!(turn, Some(Turn { thread: "t-1".into(), turn: "u-2".into() }));
         assert_eq!(client(&[("thread-id", "t-1"), ("x-codex-turn-metadata", "{")]).turn, None);
+        let long = "t".repeat(129);
+        let metadata = format!(r#"{{"turn_id":"{long}"}}"#);
+        for (thread, metadata) in [(long.as_str(), r#"{"turn_id":"u-2"}"#), ("t-1", &metadata)] {
+            let mut headers = HeaderMap::new();
+            headers.insert("thread-id", thread.parse().unwrap());
+            headers.insert("x-codex-turn-metadata", metadata.parse().unwrap());
+            assert_eq!(Client::of(&headers).turn, None, "thousands of them would be kept");
+        }
     }
 
     #[test]

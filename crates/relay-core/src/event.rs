@@ -1,5 +1,5 @@
-//! Something that happened, as a value: the only vocabulary of observation. Log, status, metrics, history and
-//! dashboard are observers of this enum and nothing else.
+//! Something that happened, as a value: the only vocabulary of observation. Log and status are observers of this enum
+//! and nothing else.
 //!
 //! No variant has a field that could hold a header, a body or a message: what comes from outside passes through
 //! [`crate::failure::label`] first.

@@ -78,7 +78,7 @@ impl Failure {
     }
 }
 
-/// A label that came from outside, cut to what a log line or a metric may hold: 64 characters of
+/// A label that came from outside, cut to what a log line may hold: 64 characters of
 /// letters, digits and `_ - . : /`, and no key that was put where a name belongs.
 #[must_use]
 pub fn label(text: &str) -> Box<str> {

@@ -55,7 +55,7 @@ impl Fault {
         Self::NeverSent,
     ];
 
-    /// The name in logs, settings, events and metrics.
+    /// The name in logs, settings and events.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -77,7 +77,7 @@ impl Fault {
         }
     }
 
-    /// What the fault means to a person, as the middle of a sentence ("answered 503, … , 7 times").
+    /// What the fault means to a person, as part of a sentence ("could not answer (…)").
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {

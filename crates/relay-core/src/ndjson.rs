@@ -12,7 +12,8 @@
 //!        \--any other byte--> word --blank, comma or bracket--> value
 //! ```
 //!
-//! A word at the end of the stream, with nothing after it, is no value. The bracket that opens the list, its commas and the one that closes it are between values. So is all white space.
+//! A word at the end of the stream, with nothing after it, is no value. The bracket that opens the list, its commas and
+//! the one that closes it are between values. So is all white space.
 //!
 //! [`sse::Splitter`]: crate::sse::Splitter
 

@@ -26,11 +26,11 @@ pub struct ProfileOverrides {
     pub serves_resends: Option<bool>,
     /// The first wait of at capacity, throttled and failed.
     pub base: Option<Duration>,
-    /// What each further wait is multiplied by, on both curves.
+    /// What each further wait is multiplied by, on every curve.
     pub factor: Option<f64>,
     /// The longest wait of at capacity, throttled and failed.
     pub cap: Option<Duration>,
-    /// The most that chance adds to a wait, on both curves.
+    /// The most that chance adds to a wait, on every curve.
     pub jitter: Option<Duration>,
     /// The first wait of overloaded.
     pub overloaded_base: Option<Duration>,

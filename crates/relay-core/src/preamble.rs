@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use http::{HeaderMap, StatusCode, header};
 
 use crate::dialect::{Because, Dialect, Heard, Reply, Rule, is_failure_by, judge_and_tell};
-use crate::evidence::{Evidence, PROMPT, Says};
+use crate::evidence::{Evidence, Says};
 use crate::failure::{Failure, Told};
 use crate::fault::Fault;
 use crate::json;
@@ -128,6 +128,8 @@ impl Splitter {
 pub struct Preamble {
     asked: Asked,
     head: Head,
+    /// When something of it was heard last.
+    heard: Moment,
     shape: Shape,
     passing: bool,
     held: usize,
@@ -147,6 +149,7 @@ impl Preamble {
         let shape = shape(&asked, &head);
         Self {
             asked,
+            heard: head.arrived,
             head,
             shape,
             passing: false,
@@ -271,6 +274,7 @@ impl Preamble {
     /// More of the answer: `decoded` is a plain copy of `wire` bytes that arrived.
     #[must_use]
     pub fn hear(&mut self, decoded: &[u8], wire: usize, now: Moment) -> Verdict {
+        self.heard = now;
         if !self.passing {
             self.held = self.held.saturating_add(wire.max(decoded.len()));
         }
@@ -301,7 +305,7 @@ impl Preamble {
             Shape::Unclear(_) if self.passing => Verdict::Pass,
             Shape::Unclear(_) if self.held > limit => self.pass(),
             Shape::Unclear(_) => Verdict::Hold,
-            Shape::Events(_) => self.hear_events(decoded, now),
+            Shape::Events(_) => self.hear_events(decoded),
             Shape::Page | Shape::Opaque => {
                 self.events += 1;
                 self.pass()
@@ -334,7 +338,7 @@ impl Preamble {
         decoded
     }
 
-    fn hear_events(&mut self, decoded: &[u8], now: Moment) -> Verdict {
+    fn hear_events(&mut self, decoded: &[u8]) -> Verdict {
         let Shape::Events(splitter) = &mut self.shape else { return self.pass() };
         let dialect = self.asked.dialect;
         // The first failure before output, or the first fatal one after it; both end the listening.
@@ -368,17 +372,15 @@ impl Preamble {
                 }
             }
         });
-        let was_passing = passing;
         (self.passing, self.events, self.ended, self.unread) = (passing, events, ended, unread);
         if let Some((at, data)) = failed {
-            let mut failure = self.judged(Told::InStream, &data);
-            failure.evidence = failure.evidence.map(|evidence| self.graded(evidence, now));
-            if was_passing {
-                return Verdict::Cut { at, fault: Box::new(failure) };
+            let fault = Box::new(self.judged(Told::InStream, &data));
+            if passing {
+                return Verdict::Cut { at, fault };
             }
             // Where it goes back to the client, this event is the stream's end.
             self.ended = true;
-            return Verdict::Fault(Box::new(failure));
+            return Verdict::Fault(fault);
         }
         if self.passing || self.held > self.asked.hold.bytes { self.pass() } else { Verdict::Hold }
     }
@@ -468,16 +470,16 @@ impl Preamble {
     }
 
     fn judged(&mut self, told: Told, body: &[u8]) -> Failure {
+        // A failure inside an answer is as late as itself, not as the head.
+        let came = match told {
+            Told::ByStatus | Told::ByTransport => self.head.arrived,
+            Told::InBody | Told::InStream => self.heard,
+        };
         let reply = reply(&self.head, self.wall, &self.rules, (told, body));
+        let reply = Reply { took: came.since(self.head.sent), ..reply };
         let (failure, because) = judge_and_tell(self.asked.dialect, &reply);
         self.because = Some(because);
         failure
-    }
-
-    /// A failure inside a stream is as late as its event, not as the head.
-    fn graded(&self, evidence: Evidence, now: Moment) -> Evidence {
-        let late = now.since(self.head.sent) > PROMPT;
-        if evidence == Evidence::Failed && late { Evidence::MaybeRan } else { evidence }
     }
 }
 

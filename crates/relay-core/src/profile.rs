@@ -1,5 +1,6 @@
 //! How hard and how long the relay tries: the numbers of a profile, and the six that ship.
-//! Not the choice of a profile for a call (that is `client`) and not the arithmetic (that is `wait` and `budget`).
+//! Not the choice of a profile for a call (that is the relay's `profile`), and not the arithmetic (that is `wait` and
+//! `budget`).
 
 use std::time::Duration;
 

@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use relay_core::budget::Spent;
 use relay_core::call::{Call, Ending, Plan, Step, Stop};
 use relay_core::client::Turn;
+use relay_core::config::shipped_profiles;
 use relay_core::dialect::{Reply, judge, route};
 use relay_core::event::{Closing, Outcome};
 use relay_core::evidence::{Nature, Operation};
@@ -152,7 +153,7 @@ fn never_twice(record: &Record<'_>) -> Kept {
     let Nature { operation, self_contained, kept } = record.plan.nature;
     let cheap = operation != Operation::Other;
     for (failure, ..) in record.resends() {
-        let named = failure.status == Some(429) || (failure.by_code && failure.fault.is_capacity());
+        let named = failure.status == Some(429) || (failure.by_code && failure.fault.heals_by_waiting());
         let right = match failure.evidence {
             Some(Evidence::NeverSent) => failure.barred.is_none(),
             Some(Evidence::Refused) => kept && (cheap || named),
@@ -196,6 +197,18 @@ fn never_many(record: &Record<'_>) -> Kept {
     let failed = record.resends_after(Evidence::Failed) + before.failed;
     let most = profile.failed_sends.saturating_sub(1).max(before.failed);
     promise(failed <= most, "never many (failed sends)", record)?;
+    let throttled: &[Fault] = &[Fault::Throttled];
+    for (faults, most, spent) in [
+        (throttled, profile.throttled_sends, before.throttled),
+        (&[Fault::AtCapacity, Fault::Overloaded], profile.capacity_sends, before.capacity),
+    ] {
+        let refused = record.resends().filter(|(failure, ..)| {
+            failure.evidence == Some(Evidence::Refused) && faults.contains(&failure.fault)
+        });
+        let refused = u32::try_from(refused.count()).unwrap_or(u32::MAX) + spent;
+        let kept = most.is_none_or(|most| refused <= most.saturating_sub(1).max(spent));
+        promise(kept, "never many (of one kind of refusal)", record)?;
+    }
     let started = record.events.iter().filter(|event| matches!(event, Event::SendStarted { .. })).count();
     promise(started == record.sends.len() && record.closing.sends == sends, "never many (counted)", record)
 }
@@ -296,11 +309,13 @@ impl<'p> World<'p> {
     }
 
     fn profile(&mut self) -> Profile {
-        let all = [Profile::interactive(), Profile::batch(), Profile::patient(), Profile::strict()];
+        let all: Vec<_> = shipped_profiles().into_values().collect();
         let mut profile = self.pick(&all);
         if self.chance(0.5) {
             profile.sends = self.pick(&[None, Some(0), Some(1), Some(2), Some(8)]);
             profile.failed_sends = self.pick(&[0, 1, 2, 3]);
+            profile.throttled_sends = self.pick(&[None, None, Some(0), Some(2)]);
+            profile.capacity_sends = self.pick(&[None, None, Some(1), Some(3)]);
             profile.ambiguous_resends = self.pick(&[0, 1, 2]);
             profile.patience = Duration::from_secs(self.pick(&[0, 5, 60, 120, 1800]));
             profile.client_limit =
@@ -476,6 +491,7 @@ fn failures() -> Vec<Failure> {
     let codes = [
         "",
         "server_is_overloaded",
+        "ModelNotReadyException",
         "slow_down",
         "insufficient_quota",
         "sk-PLANTED-0001-code",

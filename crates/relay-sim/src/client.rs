@@ -207,13 +207,6 @@ impl Answer {
         let whole = text.rfind("\n\n").map_or("", |end| &text[..end]);
         whole.split("\n\n").filter_map(event).collect()
     }
-
-    /// When the body first held these bytes.
-    #[must_use]
-    pub fn arrived_at(&self, bytes: &[u8]) -> Option<Duration> {
-        let end = position(&self.body, bytes)? + bytes.len();
-        self.arrivals.iter().find(|arrival| arrival.length >= end).map(|arrival| arrival.at)
-    }
 }
 
 fn event(block: &str) -> Option<(String, String)> {

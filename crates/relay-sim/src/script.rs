@@ -303,6 +303,7 @@ pub(crate) enum Framing {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
+    /// The default: in order, and the connection stays open for the next request.
     KeepAlive,
     Close,
     CloseUnannounced,
@@ -517,12 +518,6 @@ impl Reply {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         self.prelude.push(Prelude::Interim(status, headers));
         self
-    }
-
-    /// Ends the answer in order and leaves the connection open for the next request. The default.
-    #[must_use]
-    pub const fn keep_alive(self) -> Self {
-        self.ending(End::KeepAlive)
     }
 
     /// Says `connection: close`, ends the answer in order, and closes.

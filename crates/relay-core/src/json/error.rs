@@ -211,7 +211,11 @@ fn of_error(value: &str, top: &Members<'_>) -> Option<ErrorFields> {
             inner.resets_at = inner.resets_at.or(fields.resets_at);
             return Some(inner);
         }
-        b'[' => return of_error(first_item(value)?, top),
+        // A list in a list is nobody's error; whoever nests a thousand must not make this as deep.
+        b'[' => match first_item(value)? {
+            item if item.starts_with('[') => {}
+            item => return of_error(item, top),
+        },
         // With a message beside it, the text is a name: `{"error":"Too Many Requests","message":".."}`.
         b'"' if fields.message.is_some() => fields.kind = fields.kind.or_else(|| text(value)),
         b'"' => fields.message = text(value),

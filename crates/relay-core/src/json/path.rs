@@ -16,12 +16,16 @@ pub fn texts_at(body: &[u8], path: &str) -> Vec<String> {
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii();
     let mut found = Vec::new();
     if let Ok(value) = serde_json::from_slice::<&RawValue>(body) {
-        walk(value.get(), path, &mut found);
+        walk(value.get(), path, LISTS, &mut found);
     }
     found
 }
 
-fn walk(value: &str, path: &str, found: &mut Vec<String>) {
+/// So many lists that the path does not mention may lie one in another. Nobody nests two; whoever nests a thousand must
+/// not make this as deep.
+const LISTS: u8 = 4;
+
+fn walk(value: &str, path: &str, lists: u8, found: &mut Vec<String>) {
     // More is not asked for by any rule; an answer made of lists must not cost more than it weighs.
     const MOST: usize = 256;
     if found.len() >= MOST {
@@ -33,13 +37,17 @@ fn walk(value: &str, path: &str, found: &mut Vec<String>) {
             let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(value) else { return };
             if let Ok(index) = step.parse::<usize>() {
                 if let Some(item) = items.get(index) {
-                    walk(item.get(), rest, found);
+                    walk(item.get(), rest, lists, found);
                 }
                 return;
             }
-            let rest = if step == "*" { rest } else { path };
+            let (rest, lists) = match lists.checked_sub(1) {
+                _ if step == "*" => (rest, lists),
+                Some(left) => (path, left),
+                None => return,
+            };
             for item in items {
-                walk(item.get(), rest, found);
+                walk(item.get(), rest, lists, found);
             }
         }
         Some(b'{') if !step.is_empty() => {
@@ -47,7 +55,7 @@ fn walk(value: &str, path: &str, found: &mut Vec<String>) {
                 return;
             };
             if let Some(member) = members.get(step) {
-                walk(member.get(), rest, found);
+                walk(member.get(), rest, lists, found);
             }
         }
         Some(b'"') if path.is_empty() => found.extend(serde_json::from_str::<String>(value).ok()),
@@ -90,6 +98,15 @@ mod tests {
         for odd in ["", "{", "nul", "\u{feff}", "[1,", "\"x", "{\"error\":{\"code\":}}"] {
             assert_eq!(texts_at(odd.as_bytes(), "error.code"), Vec::<String>::new(), "{odd}");
         }
+    }
+
+    /// An answer of a few kilobytes must not use up the stack, which ends the whole program.
+    #[test]
+    fn lists_without_end_hold_nothing() {
+        let nested = |depth: usize| "[".repeat(depth) + r#"{"a":1}"# + &"]".repeat(depth);
+        assert_eq!(texts_at(nested(4).as_bytes(), "a"), ["1"]);
+        assert_eq!(texts_at(nested(30_000).as_bytes(), "a"), Vec::<String>::new());
+        assert_eq!(texts_at(nested(30_000).as_bytes(), "*.*.a"), Vec::<String>::new());
     }
 
     proptest! {

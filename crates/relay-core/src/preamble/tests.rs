@@ -320,14 +320,30 @@ fn the_limit_counts_what_lies_on_the_wire_and_what_it_unfolds_to() {
 }
 
 #[test]
-fn a_failure_in_a_stream_is_as_late_as_its_event() {
-    let mut listener = listener(codex(), events());
-    let start = created();
-    assert_eq!(listener.hear(start.as_bytes(), start.len(), HEAD), Verdict::Hold);
-    let failure = failed_event("server_error");
-    let late = SENT + Duration::from_secs(16);
-    let Verdict::Fault(failure) = listener.hear(failure.as_bytes(), failure.len(), late) else { panic!() };
-    assert_eq!(failure.evidence, Some(Evidence::MaybeRan));
+fn a_failure_inside_an_answer_is_as_late_as_itself() {
+    const GEMINI: &str = "/v1beta/models/m:streamGenerateContent";
+    let kept_alive = r#" {"error":{"code":"server_error","message":"m"}}"#;
+    let unavailable = r#"{"error":{"code":503,"status":"UNAVAILABLE","message":"m"}}"#;
+    for (asked, head, start, failure, fault) in [
+        (codex(), events(), created(), failed_event("server_error"), "server_failed"),
+        (codex(), events(), "\n".to_owned(), kept_alive.to_owned(), "server_failed"),
+        (asked(CHAT), head(200, "application/json"), "\n".to_owned(), kept_alive.to_owned(), "server_failed"),
+        (asked(GEMINI), events(), String::new(), format!("data: {unavailable}\n\n"), "at_capacity"),
+        (asked(GEMINI), head(200, "application/json"), "[".to_owned(), unavailable.to_owned(), "at_capacity"),
+    ] {
+        for (took, evidence) in [(15, None), (16, Some("maybe_ran"))] {
+            let mut listener = listener(asked, head.clone());
+            assert_eq!(listener.hear(start.as_bytes(), start.len(), HEAD), Verdict::Hold);
+            let now = SENT + Duration::from_secs(took);
+            let mut verdict = listener.hear(failure.as_bytes(), failure.len(), now);
+            if verdict == Verdict::Hold {
+                verdict = listener.ended();
+            }
+            let prompt = if fault == "at_capacity" { "refused" } else { "failed" };
+            let told = format!("{fault} {} ", evidence.unwrap_or(prompt));
+            assert!(in_words(&verdict).starts_with(&told), "{failure} {took}: {verdict:?}");
+        }
+    }
 }
 
 const QUOTES: &str =

@@ -255,6 +255,17 @@ fn values() -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
+/// An answer of a few kilobytes must not use up the stack, which ends the whole program.
+#[test]
+fn lists_without_end_are_an_error_of_which_nothing_is_known() {
+    let deep = "[".repeat(30_000) + "1" + &"]".repeat(30_000);
+    for name in ["error", "errors", "detail"] {
+        let fields = of(&format!(r#"{{"{name}":{deep},"message":"m"}}"#));
+        assert_eq!(fields.message.as_deref(), Some("m"), "{name}");
+    }
+    assert_eq!(error_fields(deep.as_bytes()), None);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
