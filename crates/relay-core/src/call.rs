@@ -351,12 +351,6 @@ impl Call {
         self.budget.own_sends()
     }
 
-    /// The time waited, or about to be waited, between sends.
-    #[must_use]
-    pub const fn waited(&self) -> Duration {
-        self.waited
-    }
-
     /// The longest the client is kept waiting.
     #[must_use]
     pub fn patience(&self) -> Duration {

@@ -19,16 +19,6 @@ pub enum Listen {
 }
 
 impl Listen {
-    /// The sockets to bind, the first being the one that must succeed.
-    #[must_use]
-    pub fn sockets(self, port: u16) -> Vec<SocketAddr> {
-        let addresses = match self {
-            Self::Localhost => vec![IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)],
-            Self::Address(ip) => vec![ip],
-        };
-        addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect()
-    }
-
     /// Whether only this machine can connect.
     #[must_use]
     pub const fn is_loopback(self) -> bool {
@@ -110,7 +100,6 @@ mod tests {
             assert_eq!(text.parse(), Ok(Listen::Address(text.parse().unwrap())));
         }
         assert_eq!("[::1]".parse(), Ok(Listen::Address(Ipv6Addr::LOCALHOST.into())));
-        assert_eq!(Listen::Localhost.sockets(0).len(), 2);
     }
 
     #[test]

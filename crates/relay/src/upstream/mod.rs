@@ -304,11 +304,6 @@ impl<B: Payload> Upstreams<B> {
         drop(ours);
         Ok(carrier)
     }
-
-    /// Closes every idle connection: after a sleep of the machine, or at the end.
-    pub fn drop_idle(&self) {
-        self.pool.clear();
-    }
 }
 
 impl<B> Clone for Upstreams<B> {

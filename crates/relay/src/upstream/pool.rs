@@ -155,13 +155,6 @@ impl<B: Payload> Pool<B> {
         connections.iter().filter(|connection| !connection.sender.is_closed()).count()
     }
 
-    /// Drops all; those of HTTP/2 go on for the requests that they carry.
-    pub(super) fn clear(&self) {
-        let mut held = self.lock();
-        held.idle.clear();
-        held.shared.clear();
-    }
-
     /// Drops what no request would take any more; says whether anything is left.
     fn sweep_once(&self) -> bool {
         let (now, most) = (self.clock.now(), self.oldest_of_all());

@@ -115,7 +115,7 @@ async fn an_answer_that_says_close_closes() {
 }
 
 #[tokio::test]
-async fn idle_connections_can_be_dropped_and_are_bounded() {
+async fn idle_connections_are_bounded() {
     let (listener, origin) = listen().await;
     let mut seen = serve_ok(listener);
     let few = PoolLimits { idle_per_origin: 2, ..limits() };
@@ -129,7 +129,4 @@ async fn idle_connections_can_be_dropped_and_are_bounded() {
         text_of(answer).await.unwrap();
     }
     assert!(upstreams.pool.ready_to(&Way::straight(origin.clone())) <= 2);
-    upstreams.drop_idle();
-    assert_eq!(upstreams.pool.ready_to(&Way::straight(origin.clone())), 0);
-    assert_eq!(connection_of(&upstreams, post(&origin), &mut seen).await, 5);
 }
