@@ -7,6 +7,7 @@
 mod admin;
 mod answer;
 pub mod app;
+mod bell;
 pub mod body;
 mod body_text;
 pub mod cli;

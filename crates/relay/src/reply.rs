@@ -3,7 +3,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -15,6 +15,7 @@ use relay_core::preamble::Verdict;
 use tokio::sync::Notify;
 
 use crate::answer::{Answer, Next};
+use crate::bell::Bell;
 use crate::clock::IdleLimit;
 use crate::headers::{forwardable_answer, forwardable_extensions};
 use crate::open::OpenCall;
@@ -121,8 +122,7 @@ struct Passing {
     ending: Option<Verdict>,
     /// A piece that is no data and came while data was gathered.
     aside: Option<Frame<Bytes>>,
-    /// Nothing more was there just now, and this is woken when there is: it need not be asked again before.
-    drained: Option<Waker>,
+    bell: Bell,
 }
 
 impl ReplyBody {
@@ -173,7 +173,7 @@ impl ReplyBody {
             left: announced,
             ending,
             aside: None,
-            drained: None,
+            bell: Bell::default(),
         })))
     }
 
@@ -200,10 +200,6 @@ impl Passing {
         if let Some(frame) = self.aside.take() {
             return Poll::Ready(Some(Ok(frame)));
         }
-        // Hyper asks again as soon as it has a piece, and asking costs more than all else about a small one.
-        if self.drained.take().is_some_and(|waker| waker.will_wake(cx.waker())) {
-            return self.poll_idle(cx);
-        }
         loop {
             if let Some(ending) = self.ending.take() {
                 if let Some(frame) = self.answer.next_held() {
@@ -213,7 +209,7 @@ impl Passing {
                 return Poll::Ready(self.end(ending));
             }
             let now = self.call.now();
-            match self.answer.poll_next(cx, now) {
+            match self.bell.poll(cx, |cx| self.answer.poll_next(cx, now)) {
                 Poll::Ready(Next::Piece(frame)) => {
                     if self.progress != self.answer.progress() {
                         self.progress = self.answer.progress();
@@ -253,7 +249,7 @@ impl Passing {
         let mut whole = BytesMut::new();
         let now = self.call.now();
         while data.len().max(whole.len()) < GATHERED && self.ending.is_none() {
-            match self.answer.poll_next(cx, now) {
+            match self.bell.poll(cx, |cx| self.answer.poll_next(cx, now)) {
                 Poll::Ready(Next::Piece(frame)) => match frame.into_data() {
                     Ok(more) => {
                         if whole.is_empty() {
@@ -268,10 +264,7 @@ impl Passing {
                     }
                 },
                 Poll::Ready(Next::Ended(verdict)) => self.ending = Some(verdict),
-                Poll::Pending => {
-                    self.drained = Some(cx.waker().clone());
-                    break;
-                }
+                Poll::Pending => break,
             }
         }
         Frame::data(if whole.is_empty() { data } else { whole.freeze() })
