@@ -146,7 +146,7 @@ impl Build<'_> {
                     "base one of them on a profile that ships, such as interactive",
                 )
             } else {
-                unknown_name(base, "profile", &names)
+                self.found.unknown(base, "profile", &names)
             };
             let place = entry.spans.get("based_on").map_or(Place::Default, |span| Place::File(span.clone()));
             let value = quoted(base, &place);
@@ -218,7 +218,7 @@ impl Build<'_> {
         if choice != ProfileChoice::Auto && !self.config.profiles.contains_key(name) {
             let known: Vec<_> =
                 ["auto"].into_iter().chain(self.config.profiles.keys().map(String::as_str)).collect();
-            let error = unknown_name(name, "profile", &known);
+            let error = self.found.unknown(name, "profile", &known);
             self.found.invalid(place.clone(), key, quoted(name, &place).as_deref(), error);
         }
         choice
@@ -241,7 +241,7 @@ impl Build<'_> {
                 draft.upstream.as_deref().filter(|name| !self.config.upstreams.contains_key(*name))
             {
                 let known: Vec<_> = self.config.upstreams.keys().map(String::as_str).collect();
-                let error = unknown_name(upstream, "upstream", &known);
+                let error = self.found.unknown(upstream, "upstream", &known);
                 let value = quoted(upstream, &place("upstream"));
                 self.found.invalid(place("upstream"), "route.upstream", value.as_deref(), error);
             }
@@ -276,7 +276,7 @@ impl Build<'_> {
             if let Some(upstream) = upstream.filter(|name| !self.config.upstreams.contains_key(*name)) {
                 let place = spans.get("upstream").map_or(Place::Default, |span| Place::File(span.clone()));
                 let known: Vec<_> = self.config.upstreams.keys().map(String::as_str).collect();
-                let error = unknown_name(upstream, "upstream", &known);
+                let error = self.found.unknown(upstream, "upstream", &known);
                 let value = quoted(upstream, &place);
                 self.found.invalid(place, "rule.upstream", value.as_deref(), error);
             }

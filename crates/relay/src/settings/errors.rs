@@ -2,16 +2,25 @@
 //! Not the finding of it. No secret reaches a message: what may be one is masked by its position in the file.
 
 use super::env_file::EnvPlace;
+use super::reference::unknown_name;
 use relay_core::units::Invalid;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+/// How many errors are shown: whoever has more mends these first, or has named the wrong file.
+const SHOWN: usize = 20;
+/// From this many errors on none is given a hint that has to be looked for.
+const HINTED: usize = 200;
+
 /// Everything that is wrong with the settings, in the order of the file, then of environment and flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsError {
-    /// At least one.
+    /// The first of them, at least one.
     pub issues: Vec<Issue>,
+    /// How many there are besides.
+    pub more: usize,
 }
 
 /// One thing that is wrong.
@@ -41,6 +50,9 @@ impl fmt::Display for SettingsError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, issue) in self.issues.iter().enumerate() {
             write!(out, "{}{issue}", if n == 0 { "" } else { "\n" })?;
+        }
+        if self.more > 0 {
+            write!(out, "\nand {} more", self.more)?;
         }
         Ok(())
     }
@@ -77,7 +89,7 @@ struct Finding {
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     list: Vec<Finding>,
-    masks: Vec<Range<usize>>,
+    masks: Masks,
 }
 
 impl Findings {
@@ -99,12 +111,25 @@ impl Findings {
 
     /// Notes that these bytes of the file may be secret.
     pub(super) fn mask(&mut self, span: Range<usize>) {
-        self.masks.push(span);
+        self.masks.add(span);
     }
 
     /// Whether these bytes may be secret.
     pub(super) fn is_masked(&self, span: &Range<usize>) -> bool {
-        self.masks.iter().any(|mask| mask.start < span.end && span.start < mask.end)
+        self.masks.touches(span)
+    }
+
+    /// Whether so much is wrong that a hint is not worth the search.
+    pub(super) fn is_full(&self) -> bool {
+        self.list.len() >= HINTED
+    }
+
+    /// What to say of a name that is none of those that exist.
+    pub(super) fn unknown(&self, name: &str, what: &str, known: &[&str]) -> Invalid {
+        if self.is_full() {
+            return Invalid::new(format!("names no {what}"), "");
+        }
+        unknown_name(name, what, known)
     }
 
     /// Drops what was found in the lines where `is_doubtful` holds.
@@ -121,12 +146,51 @@ impl Findings {
             return None;
         }
         self.list.sort_by_key(|finding| order(&finding.place));
-        let masks = self.masks;
-        let shown = self.list.into_iter().map(|finding| shown(finding, path, text, &masks));
-        let mut issues: Vec<Issue> = shown.collect();
-        // A parser that has lost its way says the same again where it cannot be told apart.
-        issues.dedup_by(|next, before| (&next.at, &next.what) == (&before.at, &before.what));
-        Some(SettingsError { issues })
+        let mut issues: Vec<Issue> = Vec::new();
+        let mut more = 0;
+        for finding in self.list {
+            if issues.len() == SHOWN {
+                more += 1;
+                continue;
+            }
+            let issue = shown(finding, path, text, &self.masks);
+            // A parser that has lost its way says the same again where it cannot be told apart.
+            if issues.last().is_none_or(|last| (&last.at, &last.what) != (&issue.at, &issue.what)) {
+                issues.push(issue);
+            }
+        }
+        Some(SettingsError { issues, more })
+    }
+}
+
+/// Parts of the file that may be secret, as many as it has values: none lies over another.
+#[derive(Debug, Default)]
+struct Masks(BTreeMap<usize, usize>);
+
+impl Masks {
+    fn add(&mut self, span: Range<usize>) {
+        let Range { mut start, mut end } = span;
+        if start >= end {
+            return;
+        }
+        while let Some((from, to)) = self.last_before(end).filter(|(_, to)| *to > start) {
+            self.0.remove(&from);
+            (start, end) = (start.min(from), end.max(to));
+        }
+        self.0.insert(start, end);
+    }
+
+    fn touches(&self, span: &Range<usize>) -> bool {
+        self.last_before(span.end).is_some_and(|(_, to)| to > span.start)
+    }
+
+    /// The end of the one that covers `offset`.
+    fn over(&self, offset: usize) -> Option<usize> {
+        self.last_before(offset + 1).map(|(_, to)| to).filter(|to| *to > offset)
+    }
+
+    fn last_before(&self, end: usize) -> Option<(usize, usize)> {
+        self.0.range(..end).next_back().map(|(from, to)| (*from, *to))
     }
 }
 
@@ -142,7 +206,7 @@ const fn order(place: &Place) -> (u8, usize) {
     }
 }
 
-fn shown(finding: Finding, path: &Path, text: &str, masks: &[Range<usize>]) -> Issue {
+fn shown(finding: Finding, path: &Path, text: &str, masks: &Masks) -> Issue {
     let (at, excerpt) = match finding.place {
         Place::File(span) => {
             let (line, column, excerpt) = excerpt(text, &span, masks);
@@ -163,7 +227,7 @@ fn shown(finding: Finding, path: &Path, text: &str, masks: &[Range<usize>]) -> I
 const WIDTH: usize = 100;
 
 /// Line and column (from 1, in characters) of a span, and its line with a caret below.
-fn excerpt(text: &str, span: &Range<usize>, masks: &[Range<usize>]) -> (usize, usize, String) {
+fn excerpt(text: &str, span: &Range<usize>, masks: &Masks) -> (usize, usize, String) {
     let line = line_around(text, span.start);
     let number = line_of(text, line.start);
     let content = text.get(line.clone()).unwrap_or_default();
@@ -174,7 +238,7 @@ fn excerpt(text: &str, span: &Range<usize>, masks: &[Range<usize>]) -> (usize, u
         if offset < span.start {
             column += 1;
         }
-        let mask = masks.iter().filter(|mask| mask.contains(&offset)).map(|mask| mask.end).max();
+        let mask = masks.over(offset);
         if mask.is_some() && offset < masked_until {
             continue;
         }
@@ -221,8 +285,10 @@ pub(super) fn line_around(text: &str, offset: usize) -> Range<usize> {
 mod tests {
     use super::*;
 
-    fn shown(text: &str, span: Range<usize>, masks: &[Range<usize>]) -> String {
-        let (line, column, excerpt) = excerpt(text, &span, masks);
+    fn shown(text: &str, span: Range<usize>, masked: &[Range<usize>]) -> String {
+        let mut masks = Masks::default();
+        masked.iter().for_each(|mask| masks.add(mask.clone()));
+        let (line, column, excerpt) = excerpt(text, &span, &masks);
         format!("{line}:{column}\n{excerpt}")
     }
 
@@ -246,6 +312,15 @@ mod tests {
             shown(text, 14..19, &[token, 15..18]),
             "1:15\n  1 | x = { token = …, port = 1 }\n    |               ^"
         );
+    }
+
+    #[test]
+    fn masks_that_lie_over_each_other_are_one() {
+        let mut masks = Masks::default();
+        for mask in [10..15, 20..25, 30..30, 13..22, 40..45, 41..44, 45..47] {
+            masks.add(mask);
+        }
+        assert_eq!(masks.0.into_iter().collect::<Vec<_>>(), [(10, 25), (40, 45), (45, 47)]);
     }
 
     #[test]

@@ -85,6 +85,16 @@ pub(super) fn unreadable(error: &std::io::Error) -> (String, &'static str) {
             "the file may not be read",
             "check its owner and mode, and those of its folder",
         ),
+        (
+            ErrorKind::FileTooLarge,
+            "the file is larger than 1 MiB",
+            "settings are a few KiB: check that this is the file you mean",
+        ),
+        (
+            ErrorKind::Unsupported,
+            "this is a pipe or a device, not a file",
+            "write the settings into a file: a pipe is read once, at the start, and only where you name it",
+        ),
     ];
     let found = known.into_iter().find(|(kind, _, _)| *kind == error.kind());
     found.map_or_else(
@@ -160,20 +170,27 @@ pub(super) fn parse(text: &str, found: Findings) -> (Drafts, bool, Findings) {
     mask_secrets(&mut reader.found, root.get_ref());
     let drafts = sections(&mut reader, root.get_ref());
     let mut found = reader.found;
-    let mut broken_lines = Vec::new();
+    let mut broken: Vec<Range<usize>> = Vec::new();
     for error in &errors {
-        let span = error.span().unwrap_or_default();
-        let line = line_around(text, span.start);
+        let start = error.span().unwrap_or_default().start;
+        // A line can have as many errors as it has characters.
+        if broken.last().is_some_and(|line| (line.start..=line.end).contains(&start)) {
+            continue;
+        }
+        let line = line_around(text, start);
         mask_broken_line(&mut found, text, &line);
-        broken_lines.push(line);
+        broken.push(line);
     }
+    broken.sort_by_key(|line| line.start);
     let starts =
         |line: &Range<usize>| text.get(line.clone()).is_some_and(|line| line.trim_start().starts_with('['));
     // A broken headline puts all that follows into the wrong section.
-    let from = broken_lines.iter().filter(|line| starts(line)).map(|line| line.start).min();
-    found.drop_where(|span| {
-        from.is_some_and(|from| span.start >= from) || broken_lines.contains(&line_around(text, span.start))
-    });
+    let from = broken.iter().find(|line| starts(line)).map(|line| line.start);
+    let is_in_broken_line = |at: usize| {
+        let before = broken.partition_point(|line| line.start <= at);
+        broken.get(..before).and_then(<[_]>::last).is_some_and(|line| at <= line.end)
+    };
+    found.drop_where(|span| from.is_some_and(|from| span.start >= from) || is_in_broken_line(span.start));
     let mut last = None;
     for error in &errors {
         let span = error.span().unwrap_or_default();

@@ -381,7 +381,8 @@ impl Reading<'_> {
                 continue;
             }
             if let Some(rest) = name.strip_prefix(OURS) {
-                let hint = near_ours(rest, Scope::Process);
+                let full = self.outside.found.is_full();
+                let hint = if full { String::new() } else { near_ours(rest, Scope::Process) };
                 self.outside.found.add(Place::EnvFile(place), "there is no such setting", hint);
                 continue;
             }

@@ -108,8 +108,19 @@ pub fn load(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Result<Loaded, S
         Some(error) => Err(error),
         None => {
             let shown = show::shown(&config, source.as_ref(), &layers.outside);
+            cap(&mut notices);
             Ok(Loaded { config, notices, file: path, shown })
         }
+    }
+}
+
+/// A file of variables that belong to others can have any number that look like ours.
+fn cap(notices: &mut Vec<String>) {
+    const MOST: usize = 20;
+    let more = notices.len().saturating_sub(MOST);
+    if more > 0 {
+        notices.truncate(MOST);
+        notices.push(format!("and {more} more notes of this kind"));
     }
 }
 

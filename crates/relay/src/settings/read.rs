@@ -129,7 +129,11 @@ impl Reader<'_> {
             self.found.mask(value.span());
         }
         let place = if at.is_empty() { String::new() } else { format!(" in [{at}]") };
-        let hint = super::reference::home_of(at, name).unwrap_or_else(|| one_of(name, known, "keys here"));
+        let hint = if self.found.is_full() {
+            String::new()
+        } else {
+            super::reference::home_of(at, name).unwrap_or_else(|| one_of(name, known, "keys here"))
+        };
         let name = clipped(name);
         self.found.add(Place::File(span), format!("unknown key `{name}`{place}"), hint);
     }
@@ -188,9 +192,16 @@ pub(super) fn looks_secret(text: &str) -> bool {
 pub(super) fn one_of(name: &str, known: &[&str], what: &str) -> String {
     match nearest(name, known) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("{what}: {}", known.join(", ")),
+        None => {
+            let (first, rest) = known.split_at(known.len().min(LISTED));
+            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            format!("{what}: {}{more}", first.join(", "))
+        }
     }
 }
+
+/// How many names a hint lists; no section has so many keys, but a file may have any number of upstreams.
+const LISTED: usize = 60;
 
 /// The known name, in lower case, that this one is probably meant to be.
 pub(super) fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {

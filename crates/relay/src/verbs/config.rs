@@ -63,12 +63,12 @@ fn as_toml(shown: &[Shown], origin: bool) -> String {
 fn check(flags: &Flags, file: Option<&PathBuf>, as_json: bool) -> Result<u8, Failure> {
     let flags = Flags { config: file.or(flags.config.as_ref()).cloned(), ..flags.clone() };
     match try_load(&flags) {
-        Err(SettingsError { issues }) if as_json => {
+        Err(SettingsError { issues, more }) if as_json => {
             let errors: Vec<_> = issues
                 .iter()
                 .map(|issue| json!({"at": issue.at, "what": issue.what, "hint": issue.hint}))
                 .collect();
-            print(&json!({"v": 1, "ok": false, "errors": errors}).to_string()).map(|_printed| 2)
+            print(&json!({"v": 1, "ok": false, "errors": errors, "more": more}).to_string()).map(|_printed| 2)
         }
         Err(error) => Err(Failure(2, error.to_string().trim_end().to_owned())),
         Ok(Loaded { config, notices, .. }) => {

@@ -45,6 +45,55 @@ fn nothing_is_told_twice() {
 }
 
 #[test]
+fn of_very_many_errors_the_first_are_told_and_the_rest_counted() {
+    let text: String = (0..2000).map(|n| format!("k{n} = 1\n")).collect();
+    let error = load_all(&text, &[], Flags::default()).unwrap_err();
+    assert_eq!((error.issues.len(), error.more), (20, 1980));
+    let told = error.to_string();
+    assert!(told.contains("config.toml:1:1: ") && told.contains("config.toml:20:1: "), "{told}");
+    assert!(!told.contains("config.toml:21:") && told.ends_with("\nand 1980 more"), "{told}");
+    let exactly: String = text.lines().take(20).map(|line| format!("{line}\n")).collect();
+    let error = load_all(&exactly, &[], Flags::default()).unwrap_err();
+    assert_eq!((error.issues.len(), error.more), (20, 0));
+}
+
+#[test]
+fn a_file_that_is_wrong_all_over_is_told_of_in_no_time() {
+    let each = |n: usize, line: &dyn Fn(usize) -> String| (0..n).map(line).collect::<String>();
+    let texts = [
+        each(20_000, &|n| format!("k{n} = 1\n")),
+        each(20_000, &|_| "x\n".to_owned()),
+        each(8_000, &|n| format!("[upstream.u{n}]\nurll = \"x\"\n")),
+        format!("relay = {{ {} }}", each(20_000, &|n| format!("k{n} = 1, "))),
+        format!("relay = {{ {} x", each(20_000, &|n| format!("token{n} = 1, "))),
+        "= ".repeat(100_000),
+        "\r".repeat(100_000),
+        format!("a = {}", "[".repeat(200_000)),
+        each(3_000, &|n| format!("[[route]]\nupstream = \"none{n}\"\n[upstream.u{n}]\nurl = \"http://u\"\n")),
+    ];
+    for text in texts {
+        let start: String = text.chars().take(40).collect();
+        let error = load_all(&text, &[], Flags::default()).expect_err(&start);
+        assert!(error.issues.len() <= 20, "{start}");
+        assert!(error.to_string().len() < 100_000, "{start}: {}", error.to_string().len());
+    }
+    let variables = each(5_000, &|n| format!("STEADY_RELAY_X{n}=1\nSTEADY_RELAI_PORT{n}=1\n"));
+    let flags = Flags { env_file: Some("x.env".into()), ..Flags::default() };
+    let error = load(&flags, &NO_VARIABLES, &|_| Ok(variables.clone().into_bytes())).unwrap_err();
+    assert_eq!(error.issues.len(), 20);
+    let nearly = each(500, &|n| format!("STEADY_RELAI_PORT{n}=1\n"));
+    let read = |path: &Path| {
+        if path == Path::new("x.env") {
+            Ok(nearly.clone().into_bytes())
+        } else {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    };
+    let notices = load(&flags, &NO_VARIABLES, &read).unwrap().notices;
+    assert!(notices.len() <= 21, "{}", notices.len());
+}
+
+#[test]
 fn all_that_is_wrong_is_told_at_once() {
     let text = "\
 [relay]
