@@ -18,6 +18,7 @@ pub mod credential;
 pub mod decode;
 pub mod demo;
 mod drive;
+pub mod files;
 pub mod guard;
 pub mod headers;
 mod hops;

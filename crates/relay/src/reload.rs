@@ -12,13 +12,21 @@ use relay_core::config::Config;
 use crate::settings::Places;
 
 /// How often files are looked at.
-const EVERY: Duration = Duration::from_secs(2);
+pub const EVERY: Duration = Duration::from_secs(2);
 /// How long a file that changed has to stay as it is: an editor may be in the middle of it, and half a file can be
 /// valid.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// What a file looks like from outside: when it was written, and its length. `None`: it is not there.
-type Stamp = Option<(SystemTime, u64)>;
+/// What a file looks like from outside. `None`: it is not there.
+type Stamp = Option<Look>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// When it was written, and its length.
+    File(SystemTime, u64),
+    /// A pipe or a device: those change by being read.
+    Other,
+}
 
 /// Files that are watched.
 #[derive(Debug)]
@@ -77,7 +85,10 @@ impl Watch {
 
 fn stamp(path: &PathBuf) -> Stamp {
     let found = fs::metadata(path).ok()?;
-    Some((found.modified().ok()?, found.len()))
+    if !found.is_file() {
+        return Some(Look::Other);
+    }
+    Some(Look::File(found.modified().ok()?, found.len()))
 }
 
 /// The keys that differ and hold only from a start on.

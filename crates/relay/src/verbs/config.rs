@@ -10,7 +10,7 @@ use steady_relay::clock::{Clock as _, SystemClock};
 use steady_relay::recorded::{self, TestRule};
 use steady_relay::settings::{self, Loaded, SettingsError, Shown};
 
-use super::{Failure, load, places, print, say, tls_config, try_load};
+use super::{Failure, files, load, places, print, say, tls_config, try_load};
 
 /// Carries out one of the verbs.
 pub(crate) fn config(flags: &Flags, verb: &ConfigVerb) -> Result<u8, Failure> {
@@ -24,7 +24,7 @@ pub(crate) fn config(flags: &Flags, verb: &ConfigVerb) -> Result<u8, Failure> {
 }
 
 fn show(flags: &Flags, origin: bool, as_json: bool) -> Result<u8, Failure> {
-    let Loaded { shown, notices, file, .. } = load(flags)?;
+    let Loaded { shown, notices, file, .. } = load(flags, &files(flags))?;
     if as_json {
         let keys: Vec<Value> = shown.iter().map(in_json).collect();
         return print(&json!({"v": 1, "file": file, "notices": notices, "keys": keys}).to_string());
@@ -62,7 +62,7 @@ fn as_toml(shown: &[Shown], origin: bool) -> String {
 
 fn check(flags: &Flags, file: Option<&PathBuf>, as_json: bool) -> Result<u8, Failure> {
     let flags = Flags { config: file.or(flags.config.as_ref()).cloned(), ..flags.clone() };
-    match try_load(&flags) {
+    match try_load(&flags, &files(&flags)) {
         Err(SettingsError { issues, more }) if as_json => {
             let errors: Vec<_> = issues
                 .iter()
@@ -96,7 +96,7 @@ fn check(flags: &Flags, file: Option<&PathBuf>, as_json: bool) -> Result<u8, Fai
 }
 
 fn path(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
-    let places = places(flags);
+    let places = places(flags, &files(flags));
     let exists = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.exists());
     if as_json {
         let [config, env_file, usual] = [&places.config, &places.env_file, &places.usual_env_file]
@@ -116,7 +116,7 @@ fn path(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
 
 /// Says what a recorded answer would be taken for.
 fn test_rule(flags: &Flags, asked: &TestRule) -> Result<u8, Failure> {
-    let Loaded { config, .. } = load(flags)?;
+    let Loaded { config, .. } = load(flags, &files(flags))?;
     let failed =
         |error: &dyn std::fmt::Display| Failure(2, format!("error: {}: {error}", asked.file.display()));
     let file = recorded_answer(&asked.file).map_err(|error| failed(&unread(&error)))?;

@@ -9,12 +9,13 @@ mod signals;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use relay_core::Listen;
 use relay_core::config::Config;
 use steady_relay::cli::Flags;
+use steady_relay::files::Files;
 use steady_relay::listen::{Bound, Place, bind, leads_back};
 use steady_relay::settings::{self, Environment, Loaded, Places, SettingsError};
 use steady_relay::target::Upstreams;
@@ -58,20 +59,28 @@ impl Environment for Process {
     }
 }
 
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    std::fs::read(path)
+/// The files as a program reads them that starts: what a flag or a variable names may be a pipe.
+fn files(flags: &Flags) -> Files {
+    let variable = |name| Process.value(name).map(PathBuf::from);
+    let named = [
+        flags.config.clone(),
+        flags.env_file.clone(),
+        variable("STEADY_RELAY_CONFIG"),
+        variable("STEADY_RELAY_ENV_FILE"),
+    ];
+    Files::at_start(named.into_iter().flatten().collect())
 }
 
-fn try_load(flags: &Flags) -> Result<Loaded, SettingsError> {
-    settings::load(flags, &Process, &read)
+fn try_load(flags: &Flags, files: &Files) -> Result<Loaded, SettingsError> {
+    settings::load(flags, &Process, &|path: &Path| files.read(path))
 }
 
-fn load(flags: &Flags) -> Result<Loaded, Failure> {
-    try_load(flags).map_err(|error| Failure(2, error.to_string().trim_end().to_owned()))
+fn load(flags: &Flags, files: &Files) -> Result<Loaded, Failure> {
+    try_load(flags, files).map_err(|error| Failure(2, error.to_string().trim_end().to_owned()))
 }
 
-fn places(flags: &Flags) -> Places {
-    settings::places(flags, &Process, &read)
+fn places(flags: &Flags, files: &Files) -> Places {
+    settings::places(flags, &Process, &|path: &Path| files.read(path))
 }
 
 fn listen(config: &Config) -> Result<Bound, Failure> {

@@ -16,7 +16,7 @@ use steady_relay::proxy::SystemProxies;
 use steady_relay::run::{self, RelayAddr, SessionKey, Summary, Surroundings, closing_line};
 use steady_relay::settings::Loaded;
 
-use super::{Failure, listen, load, runtime, say, targets, tls_config};
+use super::{Failure, files, listen, load, runtime, say, targets, tls_config};
 
 /// Runs the client; its exit code is ours.
 pub(crate) fn run(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> {
@@ -27,7 +27,7 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
     let mut flags = flags.clone();
     // A relay of the session's own: the port that clients are pointed at for good stays free.
     flags.port.get_or_insert_with(|| "0".to_owned());
-    let Loaded { mut config, notices, .. } = load(&flags)?;
+    let Loaded { mut config, notices, .. } = load(&flags, &files(&flags))?;
     let (tls, tls_notices) = tls_config(&config)?;
     // Its client is pointed at loopback, wherever a relay that serves many listens.
     config.listen = Listen::Localhost;

@@ -1,30 +1,37 @@
 //! `steady-relay serve`: listens and relays until it is told to stop; follows its settings while it runs.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use relay_core::config::{Config, UpstreamChoice};
 use steady_relay::app::{Parts, Relay};
 use steady_relay::cli::Flags;
 use steady_relay::clock::SystemClock;
+use steady_relay::files::Files;
 use steady_relay::observe::log::Log;
 use steady_relay::observe::{Notice, Observer};
 use steady_relay::proxy::SystemProxies;
-use steady_relay::reload::{Watch, needs_restart};
-use steady_relay::settings::Loaded;
+use steady_relay::reload::{self, Watch, needs_restart};
+use steady_relay::settings::{Loaded, Places};
 
 use super::signals::{Hangups, Signals};
-use super::{Failure, listen, load, places, runtime, targets, tls_config};
+use super::{Failure, files, listen, load, places, runtime, targets, tls_config};
 
 /// Serves until told to stop.
 pub(crate) fn serve(flags: &Flags) -> Result<u8, Failure> {
-    runtime()?.block_on(serve_until_told(flags))
+    let runtime = runtime()?;
+    let ended = runtime.block_on(serve_until_told(flags));
+    // Whatever still reads a file or looks up a name is not waited for.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     // Before they are read: a file that changes meanwhile is read again.
-    let watch = Watch::over(&places(flags));
-    let Loaded { config, notices, .. } = load(flags)?;
+    let files = files(flags);
+    let watch = Watch::over(&places(flags, &files));
+    let Loaded { config, notices, .. } = load(flags, &files)?;
     let (tls, tls_notices) = tls_config(&config)?;
     let bound = listen(&config)?;
     let listening = bound.addresses();
@@ -64,7 +71,7 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     let following = Following { flags, relay: &relay, log: &log, listening, started_with, told };
     tokio::select! {
         () = signals.next() => {}
-        () = following.follow(watch, hangups) => {}
+        () = following.follow(watch, hangups, files) => {}
     }
     relay.drain(signals.next()).await;
     log.close();
@@ -83,8 +90,9 @@ struct Following<'a> {
 }
 
 impl Following<'_> {
-    /// Reloads whenever a file changes or somebody asks; never ends.
-    async fn follow(&self, mut watch: Watch, mut hangups: Hangups) {
+    /// Reloads whenever a file changes or somebody asks, once at a time; never ends. What happens meanwhile is noticed
+    /// afterwards: a signal is kept, and a file differs from what was seen of it.
+    async fn follow(&self, mut watch: Watch, mut hangups: Hangups, mut files: Files) {
         loop {
             let asked = tokio::select! {
                 () = hangups.next() => {
@@ -93,43 +101,90 @@ impl Following<'_> {
                 }
                 () = watch.changed() => false,
             };
-            self.reload(asked).await;
+            let Some(mut reread) = self.reread().await else { continue };
+            // A file that is being replaced is empty, or not there, until it is written.
+            if reread.files.lack_what_was(&files) {
+                tokio::time::sleep(reload::EVERY).await;
+                let Some(again) = self.reread().await else { continue };
+                reread = again;
+            }
+            files = reread.files;
+            if let Err(Failure(_, words)) = self.take_on(reread.fresh, asked).await {
+                self.relay.notice(&Notice::ReloadRefused(words));
+            }
             // The files themselves may be others now.
-            watch.now_over(&places(self.flags));
+            watch.now_over(&reread.places);
         }
     }
 
-    async fn reload(&self, asked: bool) {
-        match self.try_reload(asked).await {
-            Ok(()) => {}
-            Err(Failure(_, words)) => self.relay.notice(&Notice::ReloadRefused(words)),
-        }
+    /// Reads all anew, on a thread where that may take its time; `None` where the system has no thread for it.
+    async fn reread(&self) -> Option<Reread> {
+        let (flags, old) = (self.flags.clone(), self.relay.config());
+        tokio::task::spawn_blocking(move || Reread::now(&flags, &old)).await.ok()
     }
 
-    async fn try_reload(&self, asked: bool) -> Result<(), Failure> {
-        let Loaded { config, notices, .. } = load(self.flags)?;
-        let old = self.relay.config();
-        if config == *old {
+    async fn take_on(&self, fresh: Result<Fresh, Failure>, asked: bool) -> Result<(), Failure> {
+        let Fresh { config, notices, tls } = fresh?;
+        if config == *self.relay.config() {
             if asked {
                 self.relay.notice(&Notice::Advice("note: the settings are as they were".to_owned()));
             }
             return Ok(());
         }
         let targets = targets(&config, &self.listening).await?;
-        let mut tls = None;
-        let mut words = notices;
-        if config.ca_files != old.ca_files {
-            let (fresh, notices) = tls_config(&config)?;
-            tls = Some(fresh);
-            words.extend(notices);
-        }
         let kept = needs_restart(&self.started_with, &config);
         self.log.set_level(config.log.level);
         self.relay.reload(config, targets, tls);
-        for words in words.into_iter().filter(|words| !self.told.contains(words)) {
+        for words in notices.into_iter().filter(|words| !self.told.contains(words)) {
             self.relay.notice(&Notice::Advice(format!("note: {words}")));
         }
         self.relay.notice(&Notice::Reloaded { kept });
         Ok(())
+    }
+}
+
+/// What one more reading of the files came to.
+struct Reread {
+    fresh: Result<Fresh, Failure>,
+    files: Files,
+    places: Places,
+}
+
+/// Settings that can be put in force.
+struct Fresh {
+    config: Config,
+    notices: Vec<String>,
+    /// Where the certificates to trust are others.
+    tls: Option<Arc<rustls::ClientConfig>>,
+}
+
+impl Reread {
+    fn now(flags: &Flags, old: &Config) -> Self {
+        let files = Files::anew();
+        let fresh = Fresh::read(flags, &files, old);
+        let places = places(flags, &files);
+        Self { fresh, files, places }
+    }
+}
+
+impl Fresh {
+    fn read(flags: &Flags, files: &Files, old: &Config) -> Result<Self, Failure> {
+        let Loaded { config, mut notices, .. } = load(flags, files)?;
+        let mut tls = None;
+        if config.ca_files != old.ca_files {
+            let is_pipe = |path: &&PathBuf| path.metadata().is_ok_and(|found| !found.is_file());
+            if let Some(path) =
+                config.ca_files.iter().filter(|path| !old.ca_files.contains(path)).find(is_pipe)
+            {
+                let path = path.display();
+                let words =
+                    format!("error: the certificate file {path} is no file\nhint: write them into one");
+                return Err(Failure(2, words));
+            }
+            let (fresh, more) = tls_config(&config)?;
+            tls = Some(fresh);
+            notices.extend(more);
+        }
+        Ok(Self { config, notices, tls })
     }
 }

@@ -5,6 +5,9 @@ use rustix::process::Signal as Kill;
 
 use crate::program::{CONFIG, Home, QUICK, good, refusal, run, serve, turn};
 
+/// Long enough for a relay to have read its settings.
+const TO_READ: std::time::Duration = std::time::Duration::from_millis(500);
+
 fn to(url: &str) -> String {
     format!("[relay]\nupstream = \"{url}\"\n")
 }
@@ -120,4 +123,85 @@ async fn an_env_file_is_followed_too() {
     relay.says("settings reloaded").await;
     relay.ask(&turn()).await;
     assert_eq!((old.requests().len(), new.requests().len()), (0, 1));
+}
+
+fn make_fifo(path: &std::path::Path) {
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[tokio::test]
+async fn what_is_no_file_or_too_large_keeps_the_settings_and_signals_are_heard() {
+    let up = Upstream::start(good()).await.unwrap();
+    let home = Home::with_config(&to(&up.url()));
+    let mut relay = home.serve(&[]).await;
+    let config = home.path(CONFIG);
+    let without = |with: &dyn Fn()| {
+        std::fs::remove_file(&config).unwrap();
+        with();
+    };
+    without(&|| std::os::unix::fs::symlink("/dev/zero", &config).unwrap());
+    relay.signal(Kill::HUP);
+    relay.says("config.toml: this is a pipe or a device, not a file").await;
+    without(&|| drop(home.write(CONFIG, vec![b'#'; 2 << 20])));
+    relay.signal(Kill::HUP);
+    relay.says("config.toml: the file is larger than 1 MiB").await;
+    home.write(CONFIG, "[relay]\nca_file = \"ca.pipe\"\n");
+    make_fifo(&config.with_file_name("ca.pipe"));
+    relay.signal(Kill::HUP);
+    relay.says("ca.pipe is no file").await;
+    assert_eq!(relay.ask(&turn()).await.status, 200);
+    without(&|| make_fifo(&config));
+    // Noticed without being told.
+    while relay.said().matches("this is a pipe or a device").count() < 2 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(relay.ask(&turn()).await.status, 200);
+    relay.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_empty_for_a_moment_is_in_the_middle_of_being_replaced() {
+    let (old, new) = (Upstream::start(good()).await.unwrap(), Upstream::start(good()).await.unwrap());
+    let home = Home::with_config(&to(&old.url()));
+    let mut relay = home.serve(&[]).await;
+    home.write(CONFIG, "");
+    relay.signal(Kill::HUP);
+    tokio::time::sleep(TO_READ).await;
+    assert_eq!(relay.ask(&turn()).await.status, 200);
+    home.write(CONFIG, to(&new.url()));
+    relay.says("settings reloaded").await;
+    assert_eq!(relay.ask(&turn()).await.status, 200);
+    assert_eq!((old.requests().len(), new.requests().len()), (1, 1));
+    assert_eq!(relay.said().matches("settings reloaded").count(), 1, "{}", relay.said());
+    // Whoever means it is believed.
+    home.write(CONFIG, "");
+    while relay.said().matches("settings reloaded").count() < 2 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn settings_come_from_a_pipe_at_the_start_alone() {
+    let up = Upstream::start(good()).await.unwrap();
+    let home = Home::new();
+    for name in ["relay.pipe", "env.pipe"] {
+        make_fifo(&home.path(name));
+    }
+    let (config, env) = (home.path("relay.pipe"), home.path("env.pipe"));
+    let text = to(&up.url());
+    let writer = std::thread::spawn(move || {
+        std::fs::write(env, "STEADY_RELAY_PROFILE=batch\n").unwrap();
+        std::fs::write(config, text).unwrap();
+    });
+    let mut relay =
+        home.serve(&["--config", "relay.pipe", "--env-file", "env.pipe", "--log-level", "trace"]).await;
+    writer.join().unwrap();
+    assert_eq!(relay.ask(&turn()).await.status, 200);
+    relay.says("profile=batch").await;
+    relay.signal(Kill::HUP);
+    relay.says("relay.pipe: this is a pipe or a device, not a file").await;
+    assert!(relay.said().contains("the old ones stay"), "{}", relay.said());
+    assert_eq!(relay.ask(&turn()).await.status, 200);
+    assert_eq!(up.requests().len(), 2);
+    assert_eq!(relay.said().matches("the old ones stay").count(), 1, "{}", relay.said());
 }
