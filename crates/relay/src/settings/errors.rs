@@ -230,14 +230,14 @@ const WIDTH: usize = 100;
 fn excerpt(text: &str, span: &Range<usize>, masks: &Masks) -> (usize, usize, String) {
     let line = line_around(text, span.start);
     let number = line_of(text, line.start);
-    let content = text.get(line.clone()).unwrap_or_default();
+    let whole = text.get(line.clone()).unwrap_or_default();
+    let column = 1 + whole.char_indices().take_while(|(n, _)| line.start + n < span.start).count();
+    let part = part_around(text, &line, span);
+    let content = text.get(part.clone()).unwrap_or_default();
     let mut shown: Vec<char> = Vec::new();
-    let (mut column, mut caret, mut length) = (1, None, 0);
+    let (mut caret, mut length) = (None, 0);
     let mut masked_until = 0;
-    for (offset, c) in content.char_indices().map(|(n, c)| (line.start + n, c)) {
-        if offset < span.start {
-            column += 1;
-        }
+    for (offset, c) in content.char_indices().map(|(n, c)| (part.start + n, c)) {
         let mask = masks.over(offset);
         if mask.is_some() && offset < masked_until {
             continue;
@@ -266,9 +266,23 @@ fn excerpt(text: &str, span: &Range<usize>, masks: &Masks) -> (usize, usize, Str
     (number, column, format!("  {number} | {}\n  {gutter} | {space}{carets}", part.trim_end()))
 }
 
+/// The part of a line from which `WIDTH` is cut. A line may be the whole of a large file.
+fn part_around(text: &str, line: &Range<usize>, span: &Range<usize>) -> Range<usize> {
+    const FAR: usize = 8 * WIDTH;
+    let mut start = span.start.saturating_sub(FAR).max(line.start);
+    let mut end = span.start.saturating_add(FAR).min(line.end);
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    start..end
+}
+
 /// The number of the line that holds `offset`, from 1.
 pub(super) fn line_of(text: &str, offset: usize) -> usize {
-    text.get(..offset).unwrap_or_default().matches('\n').count() + 1
+    text.get(..offset).unwrap_or_default().bytes().filter(|b| *b == b'\n').count() + 1
 }
 
 /// The bytes of the line that holds `offset`, without its end.

@@ -309,7 +309,7 @@ fn clients(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut D
 
 fn upstreams(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Drafts) {
     let Some(table) = choice_or_table(reader, "upstream", value) else { return };
-    for (name, value) in table {
+    for (name, value) in not_too_many(reader, "upstream", value, table.iter()) {
         if !is_fit_name(reader, name.get_ref(), name.span()) {
             continue;
         }
@@ -322,7 +322,7 @@ fn upstreams(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut
 
 fn profiles(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Drafts) {
     let Some(table) = choice_or_table(reader, "profile", value) else { return };
-    for (name, value) in table {
+    for (name, value) in not_too_many(reader, "profile", value, table.iter()) {
         if !is_fit_name(reader, name.get_ref(), name.span()) {
             continue;
         }
@@ -336,7 +336,7 @@ fn profiles(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut 
 
 fn routes(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Drafts) {
     let Some(list) = list_of_tables(reader, "route", value) else { return };
-    for value in list {
+    for value in not_too_many(reader, "route", value, list.iter()) {
         let mut draft = (RouteDraft::default(), ProfileOverrides::default());
         let mut targets = (Into(ROUTE, &mut draft.0), Into(NUMBERS, &mut draft.1));
         let spans = reader.section("route", value, &mut [&mut targets.0 as &mut dyn Target, &mut targets.1]);
@@ -346,11 +346,27 @@ fn routes(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Dr
 
 fn rules(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Drafts) {
     let Some(list) = list_of_tables(reader, "rule", value) else { return };
-    for value in list {
+    for value in not_too_many(reader, "rule", value, list.iter()) {
         let mut draft = RuleDraft::default();
         let spans = reader.section("rule", value, &mut [&mut Into(RULE, &mut draft)]);
         drafts.rules.push(Entry { draft, spans, name: value.span() });
     }
+}
+
+/// The first of them. Each call may have to go through all routes and rules, and each route is checked against every
+/// profile.
+fn not_too_many<I: ExactSizeIterator>(
+    reader: &mut Reader<'_>,
+    kind: &str,
+    value: &Spanned<DeValue<'_>>,
+    entries: I,
+) -> std::iter::Take<I> {
+    const MOST: usize = 1000;
+    if entries.len() > MOST {
+        let what = format!("{} entries `{kind}` are too many", entries.len());
+        reader.found.add(Place::File(value.span()), what, format!("write at most {MOST} of a kind"));
+    }
+    entries.take(MOST)
 }
 
 /// The list of tables; where it is none, that is noted.

@@ -11,10 +11,10 @@ const HEAD: &str = "\
 
 Nothing has to be set: `steady-relay` listens on 127.0.0.1:8787 and knows the usual upstreams.
 
-One TOML file holds all settings. `steady-relay config path` tells where it is looked for, `config check` says all that
-is wrong with it at once, `config show --origin` tells for each key who set it, and `config schema` prints a JSON Schema
-for editors (`steady-relay config schema > steady-relay.schema.json`, then `#:schema ./steady-relay.schema.json` as the
-first line of the file).
+One TOML file holds all settings, of upstreams, profiles, routes and rules up to 1000 each. `steady-relay config path`
+tells where it is looked for, `config check` says what is wrong with it, twenty errors at once, `config show --origin`
+tells for each key who set it, and `config schema` prints a JSON Schema for editors (`steady-relay config schema >
+steady-relay.schema.json`, then `#:schema ./steady-relay.schema.json` as the first line of the file).
 
 Of several places that set a key, the first in this list holds:
 

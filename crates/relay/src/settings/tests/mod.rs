@@ -63,13 +63,14 @@ fn a_file_that_is_wrong_all_over_is_told_of_in_no_time() {
     let texts = [
         each(20_000, &|n| format!("k{n} = 1\n")),
         each(20_000, &|_| "x\n".to_owned()),
-        each(8_000, &|n| format!("[upstream.u{n}]\nurll = \"x\"\n")),
+        each(1_000, &|n| format!("[upstream.u{n}]\nurll = \"x\"\n")),
         format!("relay = {{ {} }}", each(20_000, &|n| format!("k{n} = 1, "))),
         format!("relay = {{ {} x", each(20_000, &|n| format!("token{n} = 1, "))),
         "= ".repeat(100_000),
         "\r".repeat(100_000),
         format!("a = {}", "[".repeat(200_000)),
-        each(3_000, &|n| format!("[[route]]\nupstream = \"none{n}\"\n[upstream.u{n}]\nurl = \"http://u\"\n")),
+        each(5_000, &|n| format!("[profile.p{n}]\nsends = 3\n[[route]]\ncap = \"1h\"\n")),
+        each(1_000, &|n| format!("[[route]]\nupstream = \"none{n}\"\n[upstream.u{n}]\nurl = \"http://u\"\n")),
     ];
     for text in texts {
         let start: String = text.chars().take(40).collect();
