@@ -1,9 +1,10 @@
 //! The relay's own life: start, accept, drain, stop.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use relay_core::Moment;
 use relay_core::config::Config;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, Semaphore};
@@ -60,6 +61,7 @@ impl Relay {
             current: Arc::clone(&current),
             places: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
             connections: Arc::clone(&connections),
+            failures: Arc::default(),
         };
         let mut accepting = JoinSet::new();
         for socket in sockets {
@@ -125,6 +127,28 @@ struct Door {
     /// Those that are missing are taken. How many may be, the settings in force say.
     places: Arc<Semaphore>,
     connections: Connections,
+    failures: Arc<std::sync::Mutex<Failures>>,
+}
+
+/// Failures to accept: the first is told at once, and then a minute has to pass. There are ten in a second for each
+/// socket.
+#[derive(Debug, Default)]
+struct Failures {
+    told: Option<Moment>,
+    untold: u64,
+}
+
+impl Failures {
+    /// How many were not told before this one, if it is to be told.
+    fn one_more(&mut self, now: Moment) -> Option<u64> {
+        const MINUTE: Duration = Duration::from_secs(60);
+        if self.told.is_some_and(|told| now.since(told) < MINUTE) {
+            self.untold += 1;
+            return None;
+        }
+        self.told = Some(now);
+        Some(std::mem::take(&mut self.untold))
+    }
 }
 
 async fn accept(door: Door, socket: TcpListener) {
@@ -133,7 +157,7 @@ async fn accept(door: Door, socket: TcpListener) {
             Ok((stream, _peer)) => door.admit(stream).await,
             Err(error) => {
                 // Out of file descriptors, most likely: the ones in use will come free.
-                door.current.load().observers.notice(&Notice::AcceptFailed(error.to_string()));
+                door.tell(&error);
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -141,6 +165,14 @@ async fn accept(door: Door, socket: TcpListener) {
 }
 
 impl Door {
+    fn tell(&self, error: &std::io::Error) {
+        let shared = self.current.load();
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(untold) = failures.one_more(shared.clock.now()) {
+            shared.observers.notice(&Notice::AcceptFailed { why: error.to_string(), untold });
+        }
+    }
+
     async fn admit(&self, stream: TcpStream) {
         let mut connections = self.connections.lock().await;
         // Those that have ended give their memory back.
@@ -162,5 +194,18 @@ impl Door {
                 connections.spawn(turn_away(stream, most));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_to_accept_are_told_once_a_minute_with_their_number() {
+        let mut failures = Failures::default();
+        let mut at = |millis| failures.one_more(Moment::after_start(Duration::from_millis(millis)));
+        assert_eq!([at(0), at(100), at(200), at(59_999)], [Some(0), None, None, None]);
+        assert_eq!([at(60_000), at(60_100), at(120_000), at(500_000)], [Some(3), None, Some(1), Some(0)]);
     }
 }

@@ -17,6 +17,7 @@ pub mod cookies;
 pub mod credential;
 pub mod decode;
 pub mod demo;
+pub mod descriptors;
 mod drive;
 pub mod files;
 pub mod guard;

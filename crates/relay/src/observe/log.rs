@@ -214,8 +214,13 @@ fn words(notice: &Notice) -> Option<Record> {
             ];
             return Some(Record { level: LogLevel::Info, event: "refused", body: Body::Fields(fields) });
         }
-        Notice::AcceptFailed(words) => {
-            (LogLevel::Warn, "accept_failed", format!("cannot accept connections for now: {words}"))
+        Notice::AcceptFailed { why, untold } => {
+            let before = if *untold > 0 {
+                format!(" (and {untold} times since this was last said)")
+            } else {
+                String::new()
+            };
+            (LogLevel::Warn, "accept_failed", format!("cannot accept connections for now: {why}{before}"))
         }
     };
     Some(Record::words(level, event, words))

@@ -52,7 +52,12 @@ pub enum Notice {
         path: Box<str>,
     },
     /// Connections cannot be accepted for now.
-    AcceptFailed(String),
+    AcceptFailed {
+        /// What the system said.
+        why: String,
+        /// How often that happened since it was last told of.
+        untold: u64,
+    },
 }
 
 /// Sees what happens.

@@ -8,6 +8,7 @@ use relay_core::config::{Config, UpstreamChoice};
 use steady_relay::app::{Parts, Relay};
 use steady_relay::cli::Flags;
 use steady_relay::clock::SystemClock;
+use steady_relay::descriptors;
 use steady_relay::files::Files;
 use steady_relay::observe::log::Log;
 use steady_relay::observe::{Notice, Observer};
@@ -42,7 +43,8 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     let log = Log::start(&config.log, clock.clone(), true)
         .map_err(|error| Failure(2, format!("error: {error}")))?;
     let log = Arc::new(log);
-    let told: Vec<String> = notices.into_iter().chain(tls_notices).collect();
+    let lack = descriptors::lack(config.limits.connections, descriptors::raise());
+    let told: Vec<String> = notices.into_iter().chain(tls_notices).chain(lack).collect();
     for words in told.iter().chain(&bound.notices) {
         log.notice(&Notice::Advice(format!("note: {words}")));
     }

@@ -3,6 +3,8 @@
 use relay_sim::{Script, Upstream};
 use serde_json::Value;
 
+#[cfg(unix)]
+use crate::program::serve;
 use crate::program::{Home, QUICK, good, refusal, turn};
 
 fn retried() -> Script {
@@ -169,4 +171,42 @@ async fn run_writes_to_the_file_and_nothing_to_the_terminal_of_the_client() {
     let (code, _, said) = home.run(&["--log-file", "run.log", "run", "--", client.to_str().unwrap()]).await;
     assert_eq!((code, said.as_str()), (7, ""));
     assert!(home.read("run.log").ends_with("info stopping: no call is open\n"));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_limit_of_open_files_is_raised_and_one_that_is_too_low_is_told() {
+    let home = Home::new();
+    for (limits, is_told) in [("ulimit -Sn 40", false), ("ulimit -n 40", true)] {
+        let mut command = tokio::process::Command::new("sh");
+        let script = format!("{limits} && exec \"$0\" --port 0");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_steady-relay")]).env_clear().kill_on_drop(true);
+        command
+            .env("HOME", home.path(""))
+            .env("STEADY_RELAY_CONFIG", home.write("x.toml", "[limits]\nconnections = 60\n"));
+        let mut relay = serve(&mut command).await;
+        let told = relay.said().contains(
+            "`limits.connections` is 60, which can take 184 file descriptors, and the system allows 40:",
+        );
+        assert_eq!(told, is_told, "{}", relay.said());
+        let mut open = Vec::new();
+        for _ in 0..60 {
+            open.push(tokio::net::TcpStream::connect(relay.addr).await.unwrap());
+        }
+        if is_told {
+            relay.says("cannot accept connections for now: ").await;
+            // Long enough for some more failures.
+            tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+            assert_eq!(relay.said().matches("cannot accept").count(), 1, "{}", relay.said());
+            continue;
+        }
+        // Whoever came last is served.
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let last = open.last_mut().unwrap();
+        let request = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", relay.addr);
+        last.write_all(request.as_bytes()).await.unwrap();
+        let mut start = [0; 12];
+        last.read_exact(&mut start).await.unwrap();
+        assert_eq!(&start, b"HTTP/1.1 200");
+    }
 }
