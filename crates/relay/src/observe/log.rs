@@ -18,7 +18,7 @@ use relay_core::event::{CallId, Closing, Event, Labels, Outcome};
 
 use self::queue::{Queue, Sink};
 use self::record::{Body, Field, Medium, Record};
-use self::rotate::Rotating;
+use self::rotate::{Around, Rotating};
 use super::{Notice, Observer};
 use crate::clock::Clock;
 
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Log {
 struct Outlet {
     format: LogFormat,
     medium: Medium,
-    queue: Queue,
+    queue: Arc<Queue>,
 }
 
 struct Stderr;
@@ -87,7 +87,8 @@ impl Log {
             outlets.push(outlet(Stderr, format, Medium::Stderr, &clock)?);
         }
         if let Some(path) = &settings.file {
-            let file = Rotating::open(path, settings.max_size, settings.max_files)
+            let around = Around { clock: Arc::clone(&clock), say: elsewhere(&outlets, &clock) };
+            let file = Rotating::open(path, settings.max_size, settings.max_files, around)
                 .map_err(|source| LogError::File { path: path.clone(), source })?;
             outlets.push(outlet(file, format, Medium::File, &clock)?);
         }
@@ -123,6 +124,18 @@ impl Log {
     }
 }
 
+/// What is wrong with one outlet is told at those before it.
+fn elsewhere(outlets: &[Outlet], clock: &Arc<dyn Clock>) -> Box<dyn Fn(String) + Send> {
+    let told: Vec<_> = outlets.iter().map(|it| (Arc::clone(&it.queue), it.format, it.medium)).collect();
+    let clock = Arc::clone(clock);
+    Box::new(move |words| {
+        let record = Record::words(LogLevel::Error, "log_file", words);
+        for (queue, format, medium) in &told {
+            queue.push(record.line(*format, *medium, clock.wall()));
+        }
+    })
+}
+
 fn outlet(
     sink: impl Sink,
     format: LogFormat,
@@ -134,7 +147,7 @@ fn outlet(
         let fields = Body::Fields(vec![("lines", Field::Count(lost))]);
         Record { level: LogLevel::Warn, event: "log_lost", body: fields }.line(format, medium, clock.wall())
     };
-    Ok(Outlet { format, medium, queue: Queue::start(sink, told).map_err(LogError::NoThread)? })
+    Ok(Outlet { format, medium, queue: Arc::new(Queue::start(sink, told).map_err(LogError::NoThread)?) })
 }
 
 impl Observer for Log {
