@@ -296,7 +296,7 @@ impl Drive {
         let said = match ending {
             // Nothing is to be changed, and alone the client would see just this.
             Ending::Refused(Why::MayHaveRun, _) if self.order.untouched => Say::Cut,
-            _ => say(&listener, ending),
+            ending => say(&listener, ending),
         };
         match (said, told) {
             (Say::Upstream(touch), Some(mut answer)) => {

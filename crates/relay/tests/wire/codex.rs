@@ -256,6 +256,11 @@ async fn a_websocket_on_a_path_that_generates_is_turned_away_at_once() {
         assert_eq!((answer.status, answer.ending), (426, Ending::Complete));
         assert!(began.elapsed() < ms(500));
     }
+    // Among others, and by its longer name.
+    for wished in ["x, WebSocket", "websocket/13"] {
+        let upgrade = Request::get("/v1/responses").header("Connection", "Upgrade").header("Upgrade", wished);
+        assert_eq!(bench.ask(&upgrade).await.status, 426, "{wished}");
+    }
     assert_eq!(up.connections(), 0);
 }
 
