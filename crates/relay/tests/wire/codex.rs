@@ -346,4 +346,8 @@ async fn an_upgrade_that_nobody_needs_is_ignored() {
     let answer =
         bench.ask(&Request::get("/v1/models").header("Connection", "Upgrade").header("Upgrade", "h2c")).await;
     assert_eq!((answer.status, up.requests().len()), (200, 2));
+    // Of HTTP/1.0 it is no wish.
+    let mut old = bench.client().await;
+    old.send_bytes(b"GET /v1/models HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n").await.unwrap();
+    assert_eq!((old.read().await.status, up.requests()[2].header("upgrade")), (200, None));
 }
