@@ -17,10 +17,9 @@ use std::time::{Duration, SystemTime};
 use http::{HeaderMap, Method};
 
 use crate::evidence::{Operation, Says};
-use crate::failure::{Failure, Told, label};
+use crate::failure::{Failure, Told, code};
 use crate::fault::Fault;
 use crate::json::{ErrorFields, error_fields, refusal_fields};
-use crate::redact::redact;
 use crate::retry_after::{Advice, advice};
 use crate::sse;
 
@@ -252,7 +251,10 @@ pub fn judge_and_tell(dialect: &dyn Dialect, reply: &Reply<'_>) -> (Failure, Bec
     let fields = reply.fields();
     let fields = fields.as_ref();
     let Class { fault, mut says, by_code, because } = classify(dialect, reply, fields);
-    let word = |value: &str| reply.headers.get("x-should-retry").is_some_and(|found| found == value);
+    let words = reply.headers.get_all("x-should-retry");
+    let word = |value: &str| {
+        words.iter().any(|found| found.as_bytes().trim_ascii().eq_ignore_ascii_case(value.as_bytes()))
+    };
     let (floor, is_yours) = match &because {
         Because::Yours(row) => (row.floor, true),
         Because::Row(row) => (row.floor, false),
@@ -278,9 +280,9 @@ pub fn judge_and_tell(dialect: &dyn Dialect, reply: &Reply<'_>) -> (Failure, Bec
         told: reply.told,
         status: Some(reply.status),
         by_code,
-        code: fields
-            .and_then(|fields| fields.code.as_deref().or(fields.kind.as_deref()))
-            .map(|code| label(&redact(code))),
+        code: fields.and_then(|fields| {
+            [&fields.code, &fields.kind].into_iter().flatten().find_map(|told| code(told))
+        }),
         message: fields.and_then(|fields| fields.message.as_deref()).map(Into::into),
         barred: None,
         earlier: None,
