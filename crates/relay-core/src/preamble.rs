@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, StatusCode, header};
 
-use crate::dialect::{Because, Dialect, Heard, Reply, Rule, is_failure_by, judge_and_tell};
+use crate::dialect::{Because, Dialect, Heard, Parts, Reply, Rule, is_failure_by, judge_and_tell};
 use crate::evidence::{Evidence, Says};
 use crate::failure::{Failure, Told};
 use crate::fault::Fault;
@@ -134,7 +134,9 @@ pub struct Preamble {
     passing: bool,
     held: usize,
     events: u64,
+    /// The last word was heard.
     ended: bool,
+    parts: Parts,
     /// The last event was too large to be read, and may have been the last word.
     unread: bool,
     wall: SystemTime,
@@ -156,6 +158,7 @@ impl Preamble {
             held: 0,
             events: 0,
             ended: false,
+            parts: Parts::default(),
             unread: false,
             wall,
             rules: Arc::default(),
@@ -345,7 +348,7 @@ impl Preamble {
         let mut failed: Option<(u64, Vec<u8>)> = None;
         let (mut passing, mut events) = (self.passing, self.events);
         let (mut ended, mut unread) = (self.ended, self.unread);
-        let withhold = self.asked.withhold;
+        let (withhold, parts) = (self.asked.withhold, &mut self.parts);
         let (rules, head, wall) = (&self.rules, &self.head, self.wall);
         splitter.push(decoded, |event| {
             if failed.is_some() {
@@ -353,7 +356,7 @@ impl Preamble {
             }
             events += 1;
             unread = false;
-            let mut heard = dialect.hear(&event);
+            let mut heard = dialect.hear(&event, parts);
             let asks = !passing && !rules.is_empty();
             if asks && is_failure_by(&reply(head, wall, rules, (Told::InStream, event.data))) {
                 heard = Heard::Fault;
@@ -408,14 +411,16 @@ impl Preamble {
         }
     }
 
-    /// Whether the last word is missing that the protocol asks for.
+    /// Whether the end is missing that the protocol asks for.
     fn lacks_its_end(&self) -> bool {
         // Values that are no answer of a model, such as those of a download, have no known end.
         let is_loose = matches!(self.shape, Shape::Events(Splitter::Values(_))) && !self.asked.generation;
-        self.asked.dialect.names_its_end() && !is_loose && !self.ended && !self.unread && self.events > 0
+        let has_end = is_loose || self.has_ended() || self.unread;
+        self.asked.dialect.names_its_end() && !has_end && self.events > 0
     }
 
-    /// The connection was lost before the answer's end.
+    /// The connection was lost before the answer's end. That all parts are finished does not make it whole: more of
+    /// the answer may have been lost, and the client alone would see the break. Behind the last word there is no more.
     #[must_use]
     pub fn broke(&mut self) -> Verdict {
         if let Shape::Error(body) = &mut self.shape {
@@ -426,10 +431,10 @@ impl Preamble {
         if self.ended { self.pass() } else { self.broken(Fault::BrokenStream) }
     }
 
-    /// Whether the stream has said the last word that its protocol asks for.
+    /// Whether the stream may end here: its last word was heard, or all of its parts are finished.
     #[must_use]
     pub const fn has_ended(&self) -> bool {
-        self.ended
+        self.ended || self.parts.are_finished()
     }
 
     fn pass(&mut self) -> Verdict {

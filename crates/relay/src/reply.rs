@@ -298,7 +298,7 @@ impl Passing {
                 None
             }
             Verdict::Fault(_) => {
-                self.call.close(if self.answer.has_ended() { self.outcome } else { Outcome::Broken });
+                self.call.close(Outcome::Broken);
                 Some(Err(Abort::Broken))
             }
             Verdict::Cut { fault, .. } => {

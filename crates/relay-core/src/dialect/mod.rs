@@ -8,6 +8,7 @@ mod generic;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+mod parts;
 mod rule;
 mod services;
 mod shared;
@@ -26,6 +27,7 @@ use crate::sse;
 pub use escapes::unescaped;
 pub use gemini::model_of;
 pub use openai_responses::failed_event;
+pub use parts::Parts;
 pub use rule::{Rule, Sign, Statuses, Test, amount};
 
 /// What one event of a stream is.
@@ -39,7 +41,7 @@ pub enum Heard {
     Unread,
     /// Tells of a failure.
     Fault,
-    /// The end that the protocol asks for.
+    /// The last word of the whole answer: nothing comes after it.
     End,
 }
 
@@ -51,10 +53,10 @@ pub trait Dialect: Sync + std::fmt::Debug {
     /// The rows that hold in this dialect alone; they come before the shared ones.
     fn rules(&self) -> &'static [Rule];
 
-    /// What an event is.
-    fn hear(&self, event: &sse::Event<'_>) -> Heard;
+    /// What an event is, and what it says of the answer's `parts`.
+    fn hear(&self, event: &sse::Event<'_>, parts: &mut Parts) -> Heard;
 
-    /// Whether a stream that ends without [`Heard::End`] was cut.
+    /// Whether a stream that ends without [`Heard::End`], and before all its parts are finished, was cut.
     fn names_its_end(&self) -> bool;
 
     /// A sign of life for a stream that has begun and has nothing to say; `None` where clients bear none.

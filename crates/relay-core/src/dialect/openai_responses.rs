@@ -1,6 +1,6 @@
 //! OpenAI Responses, as api.openai.com and the ChatGPT backend of Codex speak it.
 
-use super::{Dialect, Heard, Rule};
+use super::{Dialect, Heard, Parts, Rule};
 use crate::fault::Fault;
 use crate::json;
 use crate::sse;
@@ -28,7 +28,7 @@ impl Dialect for OpenAiResponses {
         &[]
     }
 
-    fn hear(&self, event: &sse::Event<'_>) -> Heard {
+    fn hear(&self, event: &sse::Event<'_>, _parts: &mut Parts) -> Heard {
         match event.data.trim_ascii() {
             b"" => return Heard::Lifecycle,
             b"[DONE]" => return Heard::End,

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::dialect::route;
 
+mod ends;
 mod values;
 
 const SENT: Moment = Moment::after_start(Duration::from_secs(100));

@@ -258,6 +258,27 @@ async fn an_early_end_is_an_abort_after_all_that_came() {
 }
 
 #[tokio::test]
+async fn a_connection_that_is_lost_before_the_last_word_is_a_break_though_all_choices_are_finished() {
+    let mut finished = chat::stream("a b");
+    assert!(stream_bytes(&finished[finished.len() - 1..]).starts_with(b"data: [DONE]"));
+    finished.truncate(finished.len() - 1);
+    let request = Request::post("/v1/chat/completions").json(TURN);
+    for (reply, whole) in [
+        (Reply::sse(finished.clone()), true),
+        (Reply::sse(finished.clone()).close_delimited(), true),
+        (Reply::sse(finished.clone()).fin_without_terminator(), false),
+        (Reply::sse(chat::stream("a b")).fin_without_terminator(), true),
+    ] {
+        let up = Upstream::start(reply).await.unwrap();
+        let bench = Bench::to(&up).await;
+        let ending = bench.ask(&request).await.ending;
+        assert_eq!((ending == Ending::Complete, is_aborted(ending)), (whole, !whole), "{ending:?}");
+        let end = if whole { "served" } else { "broken" };
+        assert_eq!(bench.story(1).await, format!("opened, send 1, 200, committed, {end}"));
+    }
+}
+
+#[tokio::test]
 async fn a_length_that_is_reached_makes_no_broken_stream_whole() {
     let mut anthropic_events = anthropic::stream("a b");
     anthropic_events.truncate(5);
