@@ -185,7 +185,8 @@ impl ReplyBody {
     /// Nothing more of it goes to the client, who is told why.
     pub(crate) fn give_up(self) {
         if let Kind::Passing(mut passing) = self.kind {
-            passing.call.close(Outcome::Broken);
+            let served = passing.outcome == Outcome::Served;
+            passing.call.close(if served { Outcome::Broken } else { passing.outcome });
         }
     }
 
