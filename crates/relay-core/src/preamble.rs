@@ -14,7 +14,8 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, StatusCode, header};
 
-use crate::dialect::{Because, Dialect, Heard, Parts, Reply, Rule, is_failure_by, judge_and_tell};
+use crate::dialect::{Because, Dialect, Heard, Parts, Reply, Rule};
+use crate::dialect::{is_completed, is_failure_by, judge_and_tell};
 use crate::evidence::{Evidence, Says};
 use crate::failure::{Failure, Told};
 use crate::fault::Fault;
@@ -87,7 +88,7 @@ pub enum Verdict {
     },
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Shape {
     /// An answer that tells of a failure by its status: its body is read to judge it.
     Error(Vec<u8>),
@@ -113,7 +114,7 @@ enum Label {
 }
 
 /// What a stream is split by.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Splitter {
     Events(sse::Splitter),
     Values(ndjson::Splitter),
@@ -133,7 +134,7 @@ impl Splitter {
 }
 
 /// The listener of one answer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Preamble {
     asked: Asked,
     head: Head,
@@ -145,6 +146,8 @@ pub struct Preamble {
     events: u64,
     /// The last word was heard.
     ended: bool,
+    /// It was `response.completed`.
+    completed: bool,
     parts: Parts,
     /// The last event was too large to be read, and may have been the last word.
     unread: bool,
@@ -167,6 +170,7 @@ impl Preamble {
             held: 0,
             events: 0,
             ended: false,
+            completed: false,
             parts: Parts::default(),
             unread: false,
             wall,
@@ -373,7 +377,7 @@ impl Preamble {
         // The first failure before output, or the first fatal one after it; both end the listening.
         let mut failed: Option<(u64, Vec<u8>)> = None;
         let (mut passing, mut events) = (self.passing, self.events);
-        let (mut ended, mut unread) = (self.ended, self.unread);
+        let (mut ended, mut unread, mut completed) = (self.ended, self.unread, self.completed);
         let (withhold, parts) = (self.asked.withhold, &mut self.parts);
         let (rules, head, wall) = (&self.rules, &self.head, self.wall);
         splitter.push(decoded, |event| {
@@ -391,7 +395,10 @@ impl Preamble {
                 Heard::Lifecycle => {}
                 Heard::Output => passing = true,
                 Heard::Unread => (passing, unread) = (true, true),
-                Heard::End => (passing, ended) = (true, true),
+                Heard::End => {
+                    (passing, ended) = (true, true);
+                    completed |= is_completed(&event);
+                }
                 Heard::Fault if !passing => failed = Some((event.starts, event.data.to_vec())),
                 Heard::Fault => {
                     ended = true;
@@ -401,7 +408,8 @@ impl Preamble {
                 }
             }
         });
-        (self.passing, self.events, self.ended, self.unread) = (passing, events, ended, unread);
+        (self.passing, self.events) = (passing, events);
+        (self.ended, self.unread, self.completed) = (ended, unread, completed);
         if let Some((at, data)) = failed {
             let fault = Box::new(self.judged(Told::InStream, &data));
             if passing {
@@ -459,6 +467,19 @@ impl Preamble {
     #[must_use]
     pub const fn has_ended(&self) -> bool {
         self.ended || self.parts.are_finished()
+    }
+
+    /// Whether `response.completed` was heard: a Codex turn has an answer.
+    #[must_use]
+    pub const fn has_completed(&self) -> bool {
+        self.completed
+    }
+
+    /// Nothing came for too long. Where a status tells of a failure, that was the answer, and what came of its words is
+    /// what there is; [`Verdict::Hold`] where there is no answer.
+    #[must_use]
+    pub fn fell_silent(&mut self) -> Verdict {
+        if matches!(self.shape, Shape::Error(_)) && !self.passing { self.timed_out() } else { Verdict::Hold }
     }
 
     fn pass(&mut self) -> Verdict {

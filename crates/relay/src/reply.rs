@@ -231,10 +231,10 @@ impl Passing {
         self.answer.stop_reading();
         Poll::Ready(if self.answer.has_ended() {
             // The last word was said; only the connection stayed open.
-            self.call.close(self.outcome);
+            self.close(self.outcome);
             None
         } else {
-            self.call.close(Outcome::Broken);
+            self.close(Outcome::Broken);
             Some(Err(Abort::Silent))
         })
     }
@@ -295,11 +295,11 @@ impl Passing {
     fn end(&mut self, ending: Verdict) -> Option<Result<Frame<Bytes>, Abort>> {
         match ending {
             Verdict::Hold | Verdict::Pass => {
-                self.call.close(self.outcome);
+                self.close(self.outcome);
                 None
             }
             Verdict::Fault(_) => {
-                self.call.close(Outcome::Broken);
+                self.close(Outcome::Broken);
                 Some(Err(Abort::Broken))
             }
             Verdict::Cut { fault, .. } => {
@@ -307,6 +307,13 @@ impl Passing {
                 Some(Err(Abort::Cut))
             }
         }
+    }
+
+    fn close(&mut self, outcome: Outcome) {
+        if self.answer.has_completed() {
+            self.call.turn_completed();
+        }
+        self.call.close(outcome);
     }
 
     /// Whether the client has all that it was promised; hyper stops asking then.
@@ -322,7 +329,7 @@ impl Drop for Passing {
         // A client that hangs up on a failure it was told has met that failure.
         let told = self.outcome != Outcome::Served;
         let outcome = if told || self.is_whole() { self.outcome } else { Outcome::ClientLeft };
-        self.call.close(outcome);
+        self.close(outcome);
     }
 }
 

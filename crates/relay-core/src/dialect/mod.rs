@@ -27,6 +27,7 @@ use crate::sse;
 pub use escapes::unescaped;
 pub use gemini::model_of;
 pub use openai_responses::failed_event;
+pub(crate) use openai_responses::is_completed;
 pub use parts::Parts;
 pub use rule::{Rule, Sign, Statuses, Test, amount};
 

@@ -59,6 +59,11 @@ impl Dialect for OpenAiResponses {
     }
 }
 
+/// Whether an event says that the answer is complete: not an incomplete one, and not merely the end of the stream.
+pub(crate) fn is_completed(event: &sse::Event<'_>) -> bool {
+    super::generic::kind(event).as_deref() == Some("response.completed")
+}
+
 /// A `response.failed` event: the one way to end a Codex turn with its own words for being at capacity.
 #[must_use]
 pub fn failed_event(code: &str, message: &str) -> String {

@@ -507,8 +507,15 @@ fn an_error_that_trickles_is_judged_by_what_came() {
         let mut listener = listener(asked, head(503, "application/json"));
         assert_eq!(listener.hear(BUSY.as_bytes(), BUSY.len(), HEAD), Verdict::Hold);
         assert_eq!(listener.due(), Some(HEAD + Duration::from_secs(20)));
-        let told = in_words(&listener.timed_out());
-        assert_eq!(told, "at_capacity refused ByStatus server_is_overloaded");
+        let mut silent = listener.clone();
+        for told in [listener.timed_out(), silent.fell_silent()] {
+            assert_eq!(in_words(&told), "at_capacity refused ByStatus server_is_overloaded");
+        }
+    }
+    // Whoever has not said that it failed, has not answered.
+    for kind in ["text/event-stream", "application/json", "text/html"] {
+        let mut listener = listener(asked(RESPONSES), head(200, kind));
+        assert_eq!((listener.at_head(), listener.fell_silent()), (Verdict::Hold, Verdict::Hold), "{kind}");
     }
 }
 

@@ -3,7 +3,7 @@
 use relay_core::Config;
 use relay_sim::fixtures::{anthropic, chat, codex as wire};
 use relay_sim::script::stream_bytes;
-use relay_sim::{Client, Ending, Event, Reply, Request, Signal, Upstream};
+use relay_sim::{Client, Ending, Event, Reply, Request, Script, Signal, Upstream};
 use tokio::time::Instant;
 
 use crate::support::{A_WHILE, Bench, SOON, TURN, claude, codex, invents_no_time, ms, plain, sdk, towards};
@@ -175,6 +175,25 @@ async fn silence_before_output_is_told_and_never_sent_again() {
             assert_eq!(up.requests().len(), 1);
         }
     }
+}
+
+/// The status is an answer, whatever becomes of the words behind it.
+#[tokio::test]
+async fn a_refusal_whose_words_never_come_is_a_refusal() {
+    let begun = |status: u16| Reply::status(status).bytes("{\"error\"").length(1000).hang();
+    let good = Reply::sse(wire::turn("hi"));
+    let up =
+        Upstream::start(Script::of([begun(503).header("retry-after", "0.05"), good.clone()])).await.unwrap();
+    let bench = Bench::with(held_for(&up, |config| config.timeouts.idle = ms(80))).await;
+    assert_eq!(bench.ask(&plain(TURN)).await.status, 200);
+    let story = bench.story(1).await;
+    assert!(story.contains("503, at_capacity refused") && story.ends_with("committed, served"), "{story}");
+
+    let up = Upstream::start(Script::of([begun(400), good])).await.unwrap();
+    let bench = Bench::with(held_for(&up, |config| config.timeouts.idle = ms(80))).await;
+    let answer = bench.ask(&plain(TURN)).await;
+    assert_eq!((answer.status, answer.text(), up.requests().len()), (400, "{\"error\"".into(), 1));
+    assert!(is_aborted(answer.ending), "{answer:?}");
 }
 
 #[tokio::test]

@@ -107,3 +107,21 @@ fn a_stream_whose_parts_are_finished_may_end_in_silence() {
         assert_eq!(listener.has_ended(), ended, "{stream}");
     }
 }
+
+#[test]
+fn a_turn_is_completed_by_its_own_event_alone() {
+    for (end, completed) in [
+        (event("response.completed", r#""response":{"error":null}"#), true),
+        (event("response.completed", "") + "data: [DONE]\n\n", true),
+        (event("response.incomplete", r#""response":{}"#), false),
+        (failed_event("server_error"), false),
+        (error_event("server_is_overloaded"), false),
+        ("data: [DONE]\n\n".to_owned(), false),
+        (String::new(), false),
+    ] {
+        let stream = created() + &delta() + &end;
+        let mut listener = listener(asked(RESPONSES), events());
+        assert_eq!(listener.hear(stream.as_bytes(), stream.len(), HEAD), Verdict::Pass);
+        assert_eq!(listener.has_completed(), completed, "{end}");
+    }
+}
