@@ -143,7 +143,7 @@ fn the_meaning_of_a_page() {
             assert_eq!(listener.at_head(), Verdict::Hold);
             match listener.hear(b"\n<!doctype html>", 16, arrived) {
                 Verdict::Fault(failure) => *failure,
-                other => panic!("{other:?}"),
+                other @ (Verdict::Hold | Verdict::Pass | Verdict::Cut { .. }) => panic!("{other:?}"),
             }
         };
         let (prompt, slow) = (judged(15), judged(16));
