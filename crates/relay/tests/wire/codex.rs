@@ -154,6 +154,24 @@ async fn a_completed_answer_starts_the_count_of_cuts_anew() {
     assert_eq!(ends, ["cut cut 1", "cut cut 2", "served committed", "cut cut 1"]);
 }
 
+/// An answer that failed in another way, or with the event that was passed on, completed nothing.
+#[tokio::test]
+async fn only_a_completed_answer_starts_the_count_of_cuts_anew() {
+    let up = Upstream::start(Script::by(|_, number| {
+        let mut events = wire::partial("hello");
+        events.push(wire::failed(if number == 2 { "server_error" } else { FATAL }, "m"));
+        Reply::sse(events)
+    }))
+    .await
+    .unwrap();
+    let bench = Bench::to(&up).await;
+    let mut cuts = Vec::new();
+    for _ in 1..=6 {
+        cuts.push(is_cut(bench.ask(&codex("turn-1", TURN)).await.ending));
+    }
+    assert_eq!(cuts, [true, true, false, true, false, false]);
+}
+
 #[tokio::test]
 async fn a_floor_in_the_withheld_event_holds_for_the_call_that_resumes() {
     let mut events = wire::partial("hello");
