@@ -45,7 +45,8 @@ A client can change one call by headers, which are never forwarded. What they ca
 const VARIABLES_HEAD: &str = "\
 ## Variables
 
-Of several that set the same, the first in this table holds. Env files hold `NAME=value` lines, with an optional
+Of several in the same place that set the same key, the first in this table holds: `ENABLE_LOGGING=false` silences the log,
+whatever `LOG_LEVEL` says. Env files hold `NAME=value` lines, with an optional
 `export `, `# comments`, 'single quotes' that keep all as it is, and \"double quotes\" with the escapes `\\n`, `\\r`, `\\t`,
 `\\\\`, `\\\"` and `\\$`; nothing is replaced in a value. They may begin with a byte order mark, be UTF-16 and have the line
 ends of Windows. A `.env` in the working directory is never read by itself: whoever wrote that folder could send your

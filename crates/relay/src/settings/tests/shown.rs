@@ -60,6 +60,24 @@ fn env_files_and_numbers_of_older_tools_are_shown_where_they_count() {
 }
 
 #[test]
+fn whoever_switches_the_log_off_is_named_and_the_level_that_does_not_count_is_told() {
+    let with = |env: &'static str, text: &'static str| {
+        let flags =
+            Flags { env_file: Some("x.env".into()), config: Some("config.toml".into()), ..Flags::default() };
+        let read = |path: &Path| Ok(if path == Path::new("x.env") { env.into() } else { text.into() });
+        load(&flags, &NO_VARIABLES, &read).unwrap()
+    };
+    let off = with("LOG_LEVEL=debug\nENABLE_LOGGING=false\n", "");
+    assert_eq!(of(&off, "[log]", "level"), (Some("\"error\""), "x.env:2: ENABLE_LOGGING"));
+    let level: Vec<_> = off.notices.iter().filter(|words| words.starts_with("LOG_LEVEL")).collect();
+    assert_eq!(level, ["LOG_LEVEL in x.env is ignored, since ENABLE_LOGGING is false"]);
+    let ours = with("STEADY_RELAY_LOG_LEVEL=debug\nENABLE_LOGGING=false\n", "");
+    assert_eq!(of(&ours, "[log]", "level"), (Some("\"debug\""), "x.env:1: STEADY_RELAY_LOG_LEVEL"));
+    let on = with("ENABLE_LOGGING=true\n", "[log]\nlevel = \"trace\"\n");
+    assert_eq!(of(&on, "[log]", "level"), (Some("\"trace\""), "config.toml:2"));
+}
+
+#[test]
 fn a_certificate_file_from_outside_is_shown_as_added() {
     let loaded = load_all("", &[("SSL_CERT_FILE", "b.pem")], Flags::default()).unwrap();
     assert_eq!(of(&loaded, "[relay]", "ca_file"), (Some("\"b.pem\""), "SSL_CERT_FILE"));
