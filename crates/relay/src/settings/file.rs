@@ -36,7 +36,8 @@ pub(super) fn open(looked_for: &LookedFor, read: ReadFile<'_>, found: &mut Findi
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound && !is_named => return None,
         Err(error) => {
-            let (what, hint) = unreadable(&error);
+            let (what, hint) =
+                unreadable(&error, "config.toml", "check the path, or leave it out to use the defaults");
             found.add(Place::WholeFile(path), what, hint);
             return None;
         }
@@ -75,11 +76,13 @@ impl LookedFor {
     }
 }
 
-/// What to say of a file that cannot be read.
-pub(super) fn unreadable(error: &std::io::Error) -> (String, &'static str) {
+/// What to say of a file that cannot be read. `such_as` is the name of a file that could be meant, `missing` what to do
+/// where there is none.
+pub(super) fn unreadable(error: &std::io::Error, such_as: &str, missing: &str) -> (String, String) {
+    let folder = format!("name the file in it, such as {such_as}");
     let known = [
-        (ErrorKind::NotFound, "there is no such file", "check the path, or leave it out to use the defaults"),
-        (ErrorKind::IsADirectory, "this is a folder, not a file", "name the file in it, such as config.toml"),
+        (ErrorKind::NotFound, "there is no such file", missing),
+        (ErrorKind::IsADirectory, "this is a folder, not a file", folder.as_str()),
         (
             ErrorKind::PermissionDenied,
             "the file may not be read",
@@ -88,8 +91,8 @@ pub(super) fn unreadable(error: &std::io::Error) -> (String, &'static str) {
     ];
     let found = known.into_iter().find(|(kind, _, _)| *kind == error.kind());
     found.map_or_else(
-        || (format!("the file cannot be read: {error}"), ""),
-        |(_, what, hint)| (what.to_owned(), hint),
+        || (format!("the file cannot be read: {error}"), String::new()),
+        |(_, what, hint)| (what.to_owned(), hint.to_owned()),
     )
 }
 

@@ -62,6 +62,8 @@ pub struct Loaded {
 pub struct Places {
     /// The configuration file; `None` where the environment does not tell where it would be.
     pub config: Option<PathBuf>,
+    /// Whether somebody named it: such a file has to be there.
+    pub config_is_named: bool,
     /// The env file that is named.
     pub env_file: Option<PathBuf>,
     /// The env file in the user's configuration folder.
@@ -80,8 +82,10 @@ impl Places {
 pub fn places(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Places {
     let env_files = env_file::open(flags, env, read, &mut errors::Findings::default());
     let (env_file, usual_env_file) = env_file::paths(flags, env);
-    let config = file::LookedFor::by(flags, env, &env_files).map(|looked_for| looked_for.path);
-    Places { config, env_file, usual_env_file }
+    let looked_for = file::LookedFor::by(flags, env, &env_files);
+    let config_is_named = looked_for.as_ref().is_some_and(|looked_for| looked_for.is_named);
+    let config = looked_for.map(|looked_for| looked_for.path);
+    Places { config, config_is_named, env_file, usual_env_file }
 }
 
 /// Reads the settings.

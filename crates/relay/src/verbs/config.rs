@@ -109,7 +109,11 @@ fn path(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
         return Err(Failure(1, words.to_owned()));
     };
     if !exists(&places.config) {
-        say("note: there is no such file yet, so the defaults hold");
+        say(if places.config_is_named {
+            "note: there is no such file, and the relay does not start without a file that is named: check the path"
+        } else {
+            "note: there is no such file yet, so the defaults hold"
+        });
     }
     print(&config.display().to_string())
 }

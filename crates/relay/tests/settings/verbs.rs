@@ -62,7 +62,14 @@ async fn path_tells_where_the_file_is_looked_for() {
     let home = Home::new();
     let (code, out, said) = home.run(&["config", "path"]).await;
     assert_eq!((code, Path::new(out.trim_end())), (0, home.path(CONFIG).as_path()));
-    assert!(said.contains("there is no such file yet"));
+    assert_eq!(said, "note: there is no such file yet, so the defaults hold\n");
+    for (flag, variable) in [(&["--config", "NOPE"][..], ""), (&[], "NOPE")] {
+        let mut command = home.program(&[&["config", "path"], flag].concat());
+        let (code, out, said) = run(command.env("STEADY_RELAY_CONFIG", variable)).await;
+        assert_eq!((code, out.as_str()), (0, "NOPE\n"));
+        let words = "note: there is no such file, and the relay does not start without a file that is named";
+        assert!(said.starts_with(words), "{said}");
+    }
     home.write(CONFIG, "");
     let (_, out, said) = home.run(&["config", "path", "--json", "--env-file", "x.env"]).await;
     let out: Value = serde_json::from_str(&out).unwrap();

@@ -53,6 +53,11 @@ fn an_env_file_that_is_named_has_to_be_there() {
     hint: check the path
     ");
     assert!(load_files(&[], &[], Flags::default()).is_ok());
+    let folder = load(&named(), &NO_VARIABLES, &|_| Err(io::ErrorKind::IsADirectory.into())).unwrap_err();
+    assert_snapshot!(folder, @r"
+    error: /e/relay.env: this is a folder, not a file
+    hint: name the file in it, such as relay.env
+    ");
 }
 
 #[test]
@@ -106,6 +111,13 @@ fn the_log_is_set_by_flag_variable_and_older_name() {
     assert_eq!(level("ENABLE_LOGGING=no\nSTEADY_RELAY_LOG_LEVEL=warn\n", None), LogLevel::Warn);
     assert_eq!(level("ENABLE_LOGGING=no\n", Some("trace")), LogLevel::Trace);
     assert_eq!(level("LOG_LEVEL=CRITICAL\n", None), LogLevel::Error);
+    // Of two files the stronger one has the say.
+    let both = |named_says: &str, usual_says: &str| {
+        let files = [("/e/relay.env", named_says), ("/c/steady-relay/env", usual_says)];
+        load_files(&files, &[], named()).unwrap().config.log.level
+    };
+    assert_eq!(both("LOG_LEVEL=debug\n", "ENABLE_LOGGING=no\n"), LogLevel::Debug);
+    assert_eq!(both("ENABLE_LOGGING=no\n", "STEADY_RELAY_LOG_LEVEL=debug\n"), LogLevel::Error);
     let flags = Flags { log_format: Some("json".into()), log_file: Some("l.log".into()), ..Flags::default() };
     let log = load_files(&[], &[("STEADY_RELAY_LOG_FORMAT", "text")], flags).unwrap().config.log;
     assert_eq!((log.format, log.file), (LogFormat::Json, Some("l.log".into())));
