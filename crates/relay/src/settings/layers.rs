@@ -41,7 +41,7 @@ pub(super) struct Layers {
     pub(super) upstream: Option<Set<String>>,
     pub(super) profile: Option<Set<String>>,
     /// From outside the file, whose own is added by `build`; as are the three of the log.
-    pub(super) ca_file: Option<PathBuf>,
+    pub(super) ca_file: Option<Set<PathBuf>>,
     pub(super) log_level: Option<LogLevel>,
     pub(super) log_format: Option<LogFormat>,
     pub(super) log_file: Option<PathBuf>,
@@ -302,17 +302,14 @@ impl Reading<'_> {
         flag: Option<&String>,
         flag_name: &'static str,
         sets: &'static str,
-    ) -> Option<PathBuf> {
+    ) -> Option<Set<PathBuf>> {
         let Set { value, place } = self.text(flag, flag_name, sets)?;
         let path = PathBuf::from(value);
-        match place {
-            Place::EnvFile(place) => {
-                Some(place.path.parent().map_or(path.clone(), |folder| folder.join(&path)))
-            }
-            Place::File(_) | Place::WholeFile(_) | Place::Env(_) | Place::Flag(_) | Place::Default => {
-                Some(path)
-            }
-        }
+        let value = match &place {
+            Place::EnvFile(place) => place.path.parent().map_or(path.clone(), |folder| folder.join(&path)),
+            Place::File(_) | Place::WholeFile(_) | Place::Env(_) | Place::Flag(_) | Place::Default => path,
+        };
+        Some(Set { value, place })
     }
 
     fn log(&mut self, flags: &Flags, layers: &mut Layers) {
@@ -335,7 +332,8 @@ impl Reading<'_> {
             if silenced.is_some() { Some(LogLevel::Error) } else { level.map(|set| set.value.0) };
         let format = self.text(flags.log_format.as_ref(), "--log-format", "log.format");
         layers.log_format = self.parsed::<Format>(format).map(|set| set.value.0);
-        layers.log_file = self.path(flags.log_file.as_ref(), "--log-file", "log.file");
+        let file = self.path(flags.log_file.as_ref(), "--log-file", "log.file");
+        layers.log_file = file.map(|set| set.value);
     }
 
     /// How strong the place of a setting is, by its layer and within that by the table of variables: the smaller, the

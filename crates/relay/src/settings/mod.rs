@@ -105,8 +105,8 @@ pub fn load(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Result<Loaded, S
     let layers = layers::read(flags, &mut drafts, outside);
     let mut config = Config::default();
     if is_toml {
-        let folder = path.as_deref().and_then(Path::parent);
-        config = build::build(drafts, &layers, folder, &mut found);
+        let around = build::Around { text, folder: path.as_deref().and_then(Path::parent), read };
+        config = build::build(drafts, &layers, around, &mut found);
     }
     match found.into_error(path.as_deref().unwrap_or(Path::new("")), text) {
         Some(error) => Err(error),

@@ -21,7 +21,7 @@ pub struct Shown {
     pub section: String,
     /// Which one of several sections of the same name, from 0.
     pub nth: usize,
-    /// Its name.
+    /// Its name; empty for an entry of a list that sets nothing.
     pub key: String,
     /// The value as it would stand in the file; `None` where it is not set.
     pub value: Option<String>,
@@ -199,15 +199,21 @@ impl Show<'_> {
 
     fn routes(&self, name: &str, all: &mut Vec<Shown>) {
         let Some(list) = self.root.get(name).and_then(|list| list.get_ref().as_array()) else { return };
-        for (nth, table) in list.iter().filter_map(|item| item.get_ref().as_table()).enumerate() {
+        let tables = list.iter().filter_map(|item| Some((item, item.get_ref().as_table()?)));
+        for (nth, (item, table)) in tables.enumerate() {
+            let shown = |key: String, value, at: usize| Shown {
+                section: format!("[[{name}]]"),
+                nth,
+                key,
+                value,
+                origin: self.at(at),
+            };
+            if table.is_empty() {
+                all.push(shown(String::new(), None, item.span().start));
+            }
             for (key, value) in table {
-                all.push(Shown {
-                    section: format!("[[{name}]]"),
-                    nth,
-                    key: key.get_ref().to_string(),
-                    value: Some(self.text(value.get_ref(), value.span())),
-                    origin: self.at(value.span().start),
-                });
+                let text = self.text(value.get_ref(), value.span());
+                all.push(shown(key.get_ref().to_string(), Some(text), value.span().start));
             }
         }
     }

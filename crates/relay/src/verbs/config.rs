@@ -46,6 +46,8 @@ fn as_toml(shown: &[Shown], origin: bool) -> String {
     let mut last = None;
     for Shown { section, nth, key, value, origin: from } in shown {
         let line = match value {
+            None if key.is_empty() && origin => format!("# sets nothing  # {from}\n"),
+            None if key.is_empty() => "# sets nothing\n".to_owned(),
             Some(value) if origin => format!("{key} = {value}  # {from}\n"),
             Some(value) => format!("{key} = {value}\n"),
             None if origin => format!("# {key} is not set\n"),

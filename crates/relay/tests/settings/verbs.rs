@@ -24,6 +24,9 @@ async fn show_prints_every_key_and_with_origin_who_set_it() {
     assert!(shown.contains("config.toml:5") && shown.contains("# upstream is not set\n"), "{shown}");
     assert!(shown.contains("drain = \"300s\"  # default\n") && !shown.contains("hunter2"), "{shown}");
     assert!(said.contains("PORT is an older name"), "{said}");
+    home.write("empty.toml", "[[route]]\nmodel = \"o3\"\n[[route]]\n");
+    let (_, shown, _) = home.run(&["config", "show", "--config", "empty.toml"]).await;
+    assert!(shown.ends_with("\n[[route]]\nmodel = \"o3\"\n\n[[route]]\n# sets nothing\n"), "{shown}");
     let (_, shown, _) = home.run(&["config", "show", "--json"]).await;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["v"], 1);
@@ -44,13 +47,17 @@ async fn check_says_all_that_is_wrong_or_ok() {
     let out: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &out["ok"], out["errors"].as_array().map(Vec::len)), (2, &false.into(), Some(2)));
     assert_eq!(out["errors"][0]["at"], "bad.toml:2:1");
-    home.write("bad.toml", "[relay]\nca_file = \"none.pem\"\n");
+    let certificates = "[relay]\nca_file = \"none.pem\"\nprot = 1\n";
+    home.write("bad.toml", certificates);
     let (code, _, said) = home.run(&["config", "check", "bad.toml"]).await;
-    assert!(code == 2 && said.contains("none.pem"), "{said}");
-    assert!(
-        said.ends_with("\nhint: `ca_file` below [relay] names it, or SSL_CERT_FILE; check the path\n"),
-        "{said}"
-    );
+    let told = "error: bad.toml:2:11: the certificate file none.pem: there is no such file\n";
+    assert!(code == 2 && said.starts_with(told) && said.matches("error: ").count() == 2, "{said}");
+    home.write("none.pem", "not PEM");
+    home.write("bad.toml", certificates.replace("prot = 1\n", ""));
+    let (code, _, said) = home.run(&["config", "check", "bad.toml"]).await;
+    let hint =
+        "\nhint: `ca_file` below [relay] names it, or SSL_CERT_FILE; it has to hold certificates in PEM\n";
+    assert!(code == 2 && said.contains("none.pem") && said.ends_with(hint), "{said}");
     let (code, out, _) = home.run(&["config", "check", "bad.toml", "--json"]).await;
     let out: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &out["ok"], out["errors"].as_array().map(Vec::len)), (2, &false.into(), Some(1)));

@@ -14,13 +14,15 @@ fn as_file(loaded: &Loaded) -> String {
     let mut text = String::new();
     let mut last = None;
     for shown in &loaded.shown {
-        let Some(value) = &shown.value else { continue };
+        if shown.value.is_none() && !shown.key.is_empty() {
+            continue;
+        }
         let section = Some((&shown.section, shown.nth));
         if section != last {
             text += &format!("{}\n", shown.section);
             last = section;
         }
-        text += &format!("{} = {value}\n", shown.key);
+        text += &shown.value.as_ref().map_or(String::new(), |value| format!("{} = {value}\n", shown.key));
     }
     text
 }
@@ -136,10 +138,26 @@ fn what_is_shown_is_read_as_the_same() {
         [[route]]
         sends = 2
     "#;
-    for text in ["", text] {
+    for text in ["", text, "[[route]]\nmodel = \"o3\"\nsends = 1\n[[route]]\n"] {
         let loaded = load_all(text, &[], Flags::default()).unwrap();
         assert_eq!(good(&as_file(&loaded)), loaded.config, "{}", as_file(&loaded));
     }
+}
+
+#[test]
+fn times_are_shown_as_the_defaults_are_written() {
+    use relay_core::units::{duration, show_duration};
+    for key in reference().iter().flat_map(|section| &section.keys) {
+        if let Some(time) =
+            duration(key.default.trim_matches('"')).ok().filter(|_| key.default.starts_with('"'))
+        {
+            assert_eq!(format!("\"{}\"", show_duration(time)), key.default, "{}", key.name);
+        }
+    }
+    let loaded = load_all("", &[], Flags::default()).unwrap();
+    assert_eq!(of(&loaded, "[profile.interactive]", "patience").0, Some("\"120s\""));
+    assert_eq!(of(&loaded, "[profile.batch]", "patience").0, Some("\"480s\""));
+    assert_eq!(of(&loaded, "[profile.patient]", "patience").0, Some("\"6h\""));
 }
 
 #[test]
