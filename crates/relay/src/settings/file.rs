@@ -2,7 +2,7 @@
 //! Not what one section demands of another (that is `build`).
 
 use super::env_file::EnvFile;
-use super::errors::{Findings, Place, line_around};
+use super::errors::{Findings, Place, line_around, line_of};
 use super::keys::{
     BODIES, CLIENT, CODEX, HOLD, LIMITS, LOG, PROFILE, ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft,
     TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
@@ -27,6 +27,13 @@ use toml::de::{DeArray, DeTable, DeValue};
 pub(super) struct Source {
     pub(super) path: PathBuf,
     pub(super) text: String,
+}
+
+impl Source {
+    /// The line that holds `offset`.
+    pub(super) fn at(&self, offset: usize) -> String {
+        format!("{}:{}", self.path.display(), line_of(&self.text, offset))
+    }
 }
 
 /// Finds and reads the file: the one that is named, else the one in the user's folder, if it exists.

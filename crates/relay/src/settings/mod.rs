@@ -30,6 +30,7 @@ pub use environment::{Environment, NO_VARIABLES};
 pub use errors::{Issue, SettingsError};
 pub use page::page;
 pub use reference::{KeyDoc, SectionDoc, reference};
+pub(crate) use rules::own_rule;
 pub use schema::schema;
 pub use show::Shown;
 pub use variables::{Scope, VARIABLES, Variable};
@@ -55,6 +56,8 @@ pub struct Loaded {
     pub file: Option<PathBuf>,
     /// Every key, and who set it.
     pub shown: Vec<Shown>,
+    /// Where each `[[rule]]` stands: `config.toml:12`.
+    pub rules_at: Vec<String>,
 }
 
 /// Where settings are looked for, be there something or not.
@@ -112,7 +115,8 @@ pub fn load(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Result<Loaded, S
         Some(error) => Err(error),
         None => {
             let shown = show::shown(&config, source.as_ref(), &layers.outside);
-            Ok(Loaded { config, notices, file: path, shown })
+            let rules_at = source.as_ref().map_or_else(Vec::new, |source| show::places_of("rule", source));
+            Ok(Loaded { config, notices, file: path, shown, rules_at })
         }
     }
 }

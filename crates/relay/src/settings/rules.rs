@@ -169,6 +169,11 @@ pub(super) struct Lack {
     pub(super) what: Invalid,
 }
 
+/// What a rule of the file is called; they count from 1.
+pub(crate) fn own_rule(number: usize) -> String {
+    format!("[[rule]] number {number}")
+}
+
 const CONDITIONS: &[&str] = &["status", "header", "path", "phrase"];
 
 impl RuleDraft {
@@ -201,7 +206,7 @@ impl RuleDraft {
             fault,
             says,
             floor: self.floor,
-            source: format!("[[rule]] number {number}").into(),
+            source: own_rule(number).into(),
         };
         Ok(config::OwnRule { dialect: self.dialect, upstream: self.upstream, rule })
     }

@@ -1,7 +1,7 @@
 //! The settings in force, key by key, each with the layer that won: what `config show` prints. Secrets are masked.
 //! Not the printing (that is the program).
 
-use super::errors::{Place, line_of};
+use super::errors::Place;
 use super::file::Source;
 use super::layers::Given;
 use super::read::looks_secret;
@@ -54,6 +54,13 @@ pub(super) fn shown(config: &Config, source: Option<&Source>, outside: &[Given])
         }
     }
     all
+}
+
+/// Where each of the tables of this list stands.
+pub(super) fn places_of(list: &str, source: &Source) -> Vec<String> {
+    let (root, _no_errors) = DeTable::parse_recoverable(&source.text);
+    let tables = root.get_ref().get(list).and_then(|list| list.get_ref().as_array());
+    tables.into_iter().flatten().map(|table| source.at(table.span().start)).collect()
 }
 
 struct Show<'a> {
@@ -219,7 +226,7 @@ impl Show<'_> {
     }
 
     fn at(&self, offset: usize) -> String {
-        format!("{}:{}", file_name(&self.source.path), line_of(&self.source.text, offset))
+        self.source.at(offset)
     }
 
     fn place(&self, place: &Place) -> String {

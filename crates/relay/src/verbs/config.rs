@@ -122,12 +122,13 @@ fn path(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
 
 /// Says what a recorded answer would be taken for.
 fn test_rule(flags: &Flags, asked: &TestRule) -> Result<u8, Failure> {
-    let Loaded { config, .. } = load(flags)?;
+    let Loaded { config, rules_at, .. } = load(flags)?;
     let failed =
         |error: &dyn std::fmt::Display| Failure(2, format!("error: {}: {error}", asked.file.display()));
     let file = recorded_answer(&asked.file).map_err(|error| failed(&unread(&error)))?;
-    let report =
+    let mut report =
         recorded::test_rule(&file, asked, &config, SystemClock.wall()).map_err(|error| failed(&error))?;
+    report.name_rule(&rules_at);
     for words in report.assumed.iter().filter(|_| !asked.json) {
         say(&format!("note: {words}"));
     }

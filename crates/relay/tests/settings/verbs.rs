@@ -126,6 +126,10 @@ async fn test_rule_says_of_a_file_that_it_cannot_use_what_and_how_to_mend_it() {
     let (code, out, said) = home.run(&["config", "test-rule", "good"]).await;
     assert!(code == 0 && out.starts_with("taken for  at_capacity"), "{out}");
     assert!(said.starts_with("note: the file has no head: taken for a body of application/json"), "{said}");
+    let rule = "[[rule]]\nstatus = 503\ninside = true\nfault = \"overloaded\"\n";
+    home.write("rules.toml", rule);
+    let (_, out, _) = home.run(&["config", "test-rule", "good", "--config", "rules.toml"]).await;
+    assert!(out.contains(", by [[rule]] number 1 (rules.toml:1)\n"), "{out}");
     let (_, _, said) = home.run(&["config", "test-rule", "good", "--json"]).await;
     assert_eq!(said, "");
 }
