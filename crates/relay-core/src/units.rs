@@ -50,6 +50,18 @@ const SIZES: [(&str, u128); 8] = [
     ("B", 1),
 ];
 
+/// The units of time that are read, shortest first.
+#[must_use]
+pub fn time_units() -> Vec<&'static str> {
+    TIMES.iter().rev().map(|(name, _)| *name).collect()
+}
+
+/// The units of size that are read, smallest first.
+#[must_use]
+pub fn size_units() -> Vec<&'static str> {
+    SIZES.iter().rev().map(|(name, _)| *name).collect()
+}
+
 const TIME_FORMS: &str = "write a number and ms, s, min, h or d, such as \"30s\", \"1.5s\" or \"15min\"";
 const SIZE_FORMS: &str =
     "write a number and KiB, MiB, GiB, kB, MB or GB, such as \"64KiB\", or a plain count of bytes";
