@@ -35,7 +35,9 @@ pub use schema::schema;
 pub use show::Shown;
 pub use variables::{Scope, VARIABLES, Variable};
 
+use crate::proxy;
 use relay_core::Config;
+use relay_core::config::ProxyChoice;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -114,6 +116,11 @@ pub fn load(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Result<Loaded, S
     match found.into_error(path.as_deref().unwrap_or(Path::new("")), text) {
         Some(error) => Err(error),
         None => {
+            let by_system = |choice: &ProxyChoice| *choice == ProxyChoice::System;
+            let mut own = config.upstreams.values().filter_map(|upstream| upstream.proxy.as_ref());
+            if by_system(&config.proxy) || own.any(by_system) {
+                notices.extend(proxy::passed_over(env));
+            }
             let shown = show::shown(&config, source.as_ref(), &layers.outside);
             let rules_at = source.as_ref().map_or_else(Vec::new, |source| show::places_of("rule", source));
             Ok(Loaded { config, notices, file: path, shown, rules_at })

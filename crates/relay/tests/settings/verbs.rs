@@ -40,6 +40,9 @@ async fn show_prints_every_key_and_with_origin_who_set_it() {
 async fn check_says_all_that_is_wrong_or_ok() {
     let home = Home::with_config("[relay]\nprofile = \"batch\"\n");
     assert_eq!(home.run(&["config", "check"]).await, (0, "ok\n".to_owned(), String::new()));
+    let (code, out, said) = run(home.program(&["config", "check"]).env("https_proxy", "foo://x")).await;
+    let note = "note: https_proxy in the environment names no proxy that can be used, and is passed over: ";
+    assert!((code, out.as_str()) == (0, "ok\n") && said.starts_with(note), "{said}");
     home.write("bad.toml", "[relay]\nprot = 1\n[hold]\ntime = 3\n");
     let (code, out, said) = home.run(&["config", "check", "bad.toml"]).await;
     assert_eq!((code, out.as_str(), said.matches("error: bad.toml:").count()), (2, "", 2), "{said}");

@@ -206,6 +206,33 @@ fn what_is_wrong_in_an_env_file_names_its_line_and_no_secret() {
 }
 
 #[test]
+fn a_proxy_that_cannot_be_used_is_told_without_its_value() {
+    let told = |variables: &[(&str, &str)], text: &str| {
+        let files = [("/c/steady-relay/config.toml", text)];
+        load_files(&files, variables, Flags::default()).unwrap().notices
+    };
+    let words = "names no proxy that can be used, and is passed over: write it as scheme://host:port, with one of \
+                 http, https, socks4, socks4a, socks5, socks5h";
+    for value in ["foo://me:hunter2@x", "http://", "a b", "http://[::1"] {
+        assert_eq!(told(&[("HTTPS_PROXY", value)], ""), [format!("HTTPS_PROXY in the environment {words}")]);
+    }
+    let lower = [
+        ("http_proxy", "foo://x"),
+        ("all_proxy", "foo://x"),
+        ("HTTPS_PROXY", ""),
+        ("https_proxy", "foo://x"),
+    ];
+    let names: Vec<_> = told(&lower, "").iter().map(|words| words[..10].to_owned()).collect();
+    assert_eq!(names, ["http_proxy", "all_proxy "]);
+    for value in ["http://p:3128", "p.example:3128", "p.example", "socks5h://me:pw@p"] {
+        assert_eq!(told(&[("HTTPS_PROXY", value)], ""), Vec::<String>::new(), "{value}");
+    }
+    assert!(told(&[("HTTPS_PROXY", "foo://x")], "[relay]\nproxy = \"none\"\n").is_empty());
+    let own = "[relay]\nproxy = \"none\"\n[upstream.openai]\nproxy = \"system\"\n";
+    assert_eq!(told(&[("HTTPS_PROXY", "foo://x")], own).len(), 1);
+}
+
+#[test]
 fn an_env_file_may_name_the_configuration_file() {
     let files = [("/e/relay.env", "STEADY_RELAY_CONFIG=my.toml\n"), ("/e/my.toml", "[relay]\nport = 7\n")];
     let loaded = load_files(&files, &[], named()).unwrap();
