@@ -15,7 +15,7 @@ use crate::decide::{Right, right};
 use crate::dice::Dice;
 use crate::event::{Closing, Event, Outcome};
 use crate::evidence::{Evidence, Nature, Operation};
-use crate::failure::{Bar, Failure, Told};
+use crate::failure::{Bar, Failure, Told, label};
 use crate::fault::Fault;
 use crate::moment::Moment;
 use crate::profile::{ClientLimit, Profile};
@@ -66,6 +66,22 @@ pub enum Stop {
     Draining,
 }
 
+impl Stop {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::SendsSpent, Self::PatienceSpent, Self::FloorTooFar, Self::Draining];
+
+    /// The name in logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SendsSpent => "sends_spent",
+            Self::PatienceSpent => "patience_spent",
+            Self::FloorTooFar => "told_to_wait_longer",
+            Self::Draining => "stopping",
+        }
+    }
+}
+
 /// Why the relay refuses to send again what may have run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
@@ -75,6 +91,23 @@ pub enum Why {
     StillRunning,
     /// Something stands in the way.
     Barred(Bar),
+}
+
+impl Why {
+    /// Every one.
+    pub const ALL: [Self; 4] =
+        [Self::MayHaveRun, Self::StillRunning, Self::Barred(Bar::Certificate), Self::Barred(Bar::Proxy)];
+
+    /// The name in logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MayHaveRun => "may_have_run",
+            Self::StillRunning => "still_running",
+            Self::Barred(Bar::Certificate) => "certificate",
+            Self::Barred(Bar::Proxy) => "proxy",
+        }
+    }
 }
 
 /// How a call ended.
@@ -175,6 +208,7 @@ impl Call {
                     wait,
                     fault: Fault::AtCapacity,
                     status: None,
+                    code: None,
                 });
             } else {
                 call.state = State::Done(Ending::GaveUp(Stop::FloorTooFar, None));
@@ -286,7 +320,9 @@ impl Call {
         if evidence == Evidence::MaybeRan {
             self.events.push(Event::GrantTaken { send });
         }
-        self.events.push(Event::WaitStarted { send, wait, fault: failure.fault, status: failure.status });
+        let code = failure.code.as_deref().filter(|_| failure.status.is_none()).map(label);
+        let Failure { fault, status, .. } = *failure;
+        self.events.push(Event::WaitStarted { send, wait, fault, status, code });
         self.wait(wait, now);
         Ok(())
     }
@@ -375,8 +411,14 @@ impl Call {
     #[must_use]
     pub fn closing(&self, outcome: Outcome, now: Moment) -> Closing {
         let last_fault: Option<Fault> = self.last.as_ref().map(|failure| failure.fault);
+        let why = match &self.state {
+            State::Done(Ending::GaveUp(stop, _)) => Some(stop.name()),
+            State::Done(Ending::Refused(why, _)) => Some(why.name()),
+            State::Done(_) | State::Ready | State::Waiting(_) | State::Flying => None,
+        };
         Closing {
             outcome,
+            why,
             sends: self.budget.own_sends(),
             // A wait that was broken off is told as far as it went.
             waited: self.waited.saturating_sub(self.wait_ends.since(now)),

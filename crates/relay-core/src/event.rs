@@ -42,6 +42,18 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Every one.
+    pub const ALL: [Self; 8] = [
+        Self::Served,
+        Self::Passed,
+        Self::Returned,
+        Self::Refused,
+        Self::GaveUp,
+        Self::Broken,
+        Self::Cut,
+        Self::ClientLeft,
+    ];
+
     /// The name in logs and status.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -80,6 +92,8 @@ pub struct Labels {
 pub struct Closing {
     /// How it ended.
     pub outcome: Outcome,
+    /// Why, where the relay ended it: the names are those of [`crate::call::Stop`] and [`crate::call::Why`].
+    pub why: Option<&'static str>,
     /// The sends of this call.
     pub sends: u32,
     /// The time spent waiting between sends.
@@ -139,6 +153,8 @@ pub enum Event {
         fault: Fault,
         /// The status of the answer that made it wait.
         status: Option<u16>,
+        /// Where there was no answer, what became of the send, as a label.
+        code: Option<Box<str>>,
     },
     /// A resend of what may have run was granted.
     GrantTaken {

@@ -82,7 +82,10 @@ impl Decoded {
 pub(crate) struct Answer {
     /// Status, headers and what belongs to them.
     pub(crate) head: Parts,
+    /// `None`: it is over.
     body: Option<AnswerBody>,
+    /// It was over before its end.
+    broke: bool,
     copy: Copy,
     preamble: Preamble,
     held: VecDeque<Frame<Bytes>>,
@@ -113,7 +116,16 @@ impl Answer {
             })),
             None => Copy::Opaque,
         };
-        Self { head, body: Some(body), copy, preamble, held: VecDeque::new(), loose: 0, passed: 0 }
+        Self {
+            head,
+            body: Some(body),
+            broke: false,
+            copy,
+            preamble,
+            held: VecDeque::new(),
+            loose: 0,
+            passed: 0,
+        }
     }
 
     /// Listens until it is clear what the answer is; [`Verdict::Hold`] where nothing came within `idle`.
@@ -149,7 +161,10 @@ impl Answer {
 
     /// The next piece of the wire and what the listener says to it.
     fn poll_piece(&mut self, cx: &mut Context<'_>, now: Moment) -> Poll<(Option<Frame<Bytes>>, Verdict)> {
-        let Some(body) = &mut self.body else { return Poll::Ready((None, self.preamble.ended())) };
+        let Some(body) = &mut self.body else {
+            let verdict = if self.broke { self.preamble.broke() } else { self.preamble.ended() };
+            return Poll::Ready((None, verdict));
+        };
         let piece = std::task::ready!(Pin::new(body).poll_frame(cx));
         Poll::Ready(match piece {
             Some(Ok(frame)) => {
@@ -161,6 +176,7 @@ impl Answer {
             }
             Some(Err(error)) => {
                 self.body = None;
+                self.broke = true;
                 (None, named(self.preamble.broke(), &error))
             }
             None => {

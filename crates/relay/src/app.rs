@@ -97,7 +97,11 @@ impl Relay {
     pub async fn drain(mut self, hurry: impl Future<Output = ()>) {
         let shared = self.current.load_full();
         let within = shared.config.timeouts.drain;
-        shared.observers.notice(&Notice::Draining { open: shared.open(), within });
+        shared.observers.notice(&Notice::Draining {
+            open: shared.open(),
+            waiting: shared.status.waiting(),
+            within,
+        });
         self.accepting.shutdown().await;
         shared.start_draining();
         let all_gone = async {

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -52,6 +53,9 @@ pub(crate) struct Signs {
     pub(crate) begun: Arc<AtomicBool>,
     /// Whether something waits for the client to read.
     pub(crate) unread: Arc<AtomicBool>,
+    /// Set by whoever wants the connection reset rather than closed: to a client of HTTP/1.0, which may be told no
+    /// length, a closed connection is a whole answer.
+    pub(crate) reset: Arc<AtomicBool>,
 }
 
 impl ClientSocket {
@@ -105,6 +109,15 @@ impl ClientSocket {
         let look = self.look.get_or_insert_with(|| IdleLimit::new(LOOK));
         while look.poll_passed(cx).is_ready() {
             look.restart();
+        }
+    }
+}
+
+impl Drop for ClientSocket {
+    fn drop(&mut self) {
+        if self.signs.reset.load(Ordering::Relaxed) {
+            // Where the system cannot, it closes.
+            let _unsupported = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use relay_core::answer::{Listener, Say, Touch, Tried, say};
-use relay_core::call::{Ending, Step};
+use relay_core::call::{Ending, Step, Why};
 use relay_core::client::{Client, Kind};
 use relay_core::dialect::Rule;
 use relay_core::event::Outcome;
@@ -18,7 +18,7 @@ use crate::answer::Answer;
 use crate::body::{Passing, SendBody};
 use crate::clock::{RealDice, sleep_until};
 use crate::credential::AccountKey;
-use crate::headers::{forwardable_answer, forwardable_extensions};
+use crate::headers::{announced, forwardable_answer, forwardable_extensions};
 use crate::open::OpenCall;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::target::Target;
@@ -293,7 +293,12 @@ impl Drive {
             tried,
         };
         let outcome = ending.outcome();
-        match (say(&listener, ending), told) {
+        let said = match ending {
+            // Nothing is to be changed, and alone the client would see just this.
+            Ending::Refused(Why::MayHaveRun, _) if self.order.untouched => Say::Cut,
+            _ => say(&listener, ending),
+        };
+        match (said, told) {
             (Say::Upstream(touch), Some(mut answer)) => {
                 answer.release();
                 Ok(reply(answer, self.open, outcome, None, touch))
@@ -347,9 +352,8 @@ fn reply(
     ending: Option<Verdict>,
     touch: Touch,
 ) -> Response<ReplyBody> {
-    let head = take_head(&mut answer, touch);
-    let length = head.headers.get(http::header::CONTENT_LENGTH);
-    let announced = length.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    let mut head = take_head(&mut answer, touch);
+    let announced = announced(&mut head.headers);
     Response::from_parts(head, ReplyBody::passing(answer, announced, open, outcome, ending))
 }
 

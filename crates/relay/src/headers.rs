@@ -42,6 +42,22 @@ pub fn forwardable_answer(from: HeaderMap) -> HeaderMap {
     end_to_end(&from, |name| is_chunked && *name == CONTENT_LENGTH)
 }
 
+/// The length that an answer announces. One that is told several times alike, in one header or in more, is told once
+/// from here on (RFC 9110, section 8.6).
+pub fn announced(headers: &mut HeaderMap) -> Option<u64> {
+    let values = headers.get_all(CONTENT_LENGTH).into_iter().filter_map(|value| value.to_str().ok());
+    let mut lengths = values.flat_map(|value| value.split(',')).map(|length| length.trim().parse().ok());
+    let first: u64 = lengths.next()??;
+    let others: Vec<_> = lengths.collect();
+    if others.iter().any(|length| *length != Some(first)) {
+        return None;
+    }
+    if !others.is_empty() {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(first));
+    }
+    Some(first)
+}
+
 /// The extensions of a message for the one that is sent in its place. hyper keeps in them what only it can read: the
 /// letter case of header names, and the reason phrase. An upgrade is not handed on: it belongs to the connection it
 /// came on.

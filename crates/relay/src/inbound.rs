@@ -64,15 +64,15 @@ pub(crate) async fn connection(
     let busy = Arc::new(());
     let line = Line { interim: Interim::default(), place: Arc::new(place) };
     let socket = WithInterim::new(socket, line.interim.clone());
-    let (flushed, held) = (Arc::clone(&signs.flushed), Arc::clone(&busy));
+    let (leaving, held) = (signs.clone(), Arc::clone(&busy));
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let version = request.version();
         let (shared, line) = (current.load_full(), line.clone());
-        let (flushed, held) = (Arc::clone(&flushed), Arc::clone(&held));
+        let (leaving, held) = (leaving.clone(), Arc::clone(&held));
         // Hyper keeps the room of this future as long as the connection: what is boxed goes with the answer.
         Box::pin(async move {
             let answer = serve(shared, request, line).await?;
-            Ok::<_, Abort>(answer.map(|body| body.leaving_by(flushed, version).holding(held)))
+            Ok::<_, Abort>(answer.map(|body| body.leaving_by(leaving, version).holding(held)))
         })
     });
     let server = server(limits);

@@ -3,6 +3,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use tokio::sync::Notify;
 
 use crate::answer::{Answer, Next};
 use crate::bell::Bell;
+use crate::client_socket::Signs;
 use crate::clock::IdleLimit;
 use crate::headers::{forwardable_answer, forwardable_extensions};
 use crate::open::OpenCall;
@@ -41,6 +43,8 @@ pub struct ReplyBody {
     kind: Kind,
     /// Tells when what was handed out has left, and how long that may take.
     flushed: Option<(Arc<Notify>, Duration)>,
+    /// To be set before an abort that closing alone would not tell.
+    reset: Option<Arc<AtomicBool>>,
     abort: Option<Parting>,
     /// Tells its connection that it is not done.
     _held: Option<Arc<()>>,
@@ -120,20 +124,21 @@ struct Passing {
     left: Option<u64>,
     /// The answer ends after what is held.
     ending: Option<Verdict>,
-    /// A piece that is no data and came while data was gathered.
-    aside: Option<Frame<Bytes>>,
+    /// Trailers. They go when it is known that nothing is missing before them: hyper asks for nothing after them.
+    trailers: Option<Frame<Bytes>>,
     bell: Bell,
 }
 
 impl ReplyBody {
     const fn of(kind: Kind) -> Self {
-        Self { kind, flushed: None, abort: None, _held: None }
+        Self { kind, flushed: None, reset: None, abort: None, _held: None }
     }
 
-    /// The same, on a connection that tells when it is flushed.
-    pub(crate) fn leaving_by(mut self, flushed: Arc<Notify>, version: Version) -> Self {
+    /// The same, on this connection.
+    pub(crate) fn leaving_by(mut self, signs: Signs, version: Version) -> Self {
         let within = if version == Version::HTTP_2 { TO_FLUSH_STREAM } else { TO_FLUSH };
-        self.flushed = Some((flushed, within));
+        self.flushed = Some((signs.flushed, within));
+        self.reset = (version == Version::HTTP_10).then_some(signs.reset);
         self
     }
 
@@ -172,7 +177,7 @@ impl ReplyBody {
             outcome,
             left: announced,
             ending,
-            aside: None,
+            trailers: None,
             bell: Bell::default(),
         })))
     }
@@ -197,19 +202,22 @@ impl ReplyBody {
 
 impl Passing {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Abort>>> {
-        if let Some(frame) = self.aside.take() {
-            return Poll::Ready(Some(Ok(frame)));
-        }
         loop {
             if let Some(ending) = self.ending.take() {
                 if let Some(frame) = self.answer.next_held() {
                     self.ending = Some(ending);
-                    return Poll::Ready(Some(Ok(self.counted(frame))));
+                    if frame.is_data() {
+                        return Poll::Ready(Some(Ok(self.counted(frame))));
+                    }
+                    self.trailers = Some(frame);
+                    continue;
                 }
-                return Poll::Ready(self.end(ending));
+                let end = self.end(ending);
+                return Poll::Ready(end.or_else(|| self.trailers.take().map(Ok)));
             }
             let now = self.call.now();
             match self.bell.poll(cx, |cx| self.answer.poll_next(cx, now)) {
+                Poll::Ready(Next::Piece(frame)) if !frame.is_data() => self.trailers = Some(frame),
                 Poll::Ready(Next::Piece(frame)) => {
                     if self.progress != self.answer.progress() {
                         self.progress = self.answer.progress();
@@ -258,8 +266,8 @@ impl Passing {
                         }
                         whole.extend_from_slice(&more);
                     }
-                    Err(other) => {
-                        self.aside = Some(other);
+                    Err(trailers) => {
+                        self.trailers = Some(trailers);
                         break;
                     }
                 },
@@ -311,7 +319,7 @@ impl Passing {
     /// Whether the client has all that it was promised; hyper stops asking then.
     fn is_whole(&self) -> bool {
         let broken = matches!(self.ending, Some(Verdict::Fault(_) | Verdict::Cut { .. }));
-        !broken && self.aside.is_none() && (self.left == Some(0) || self.answer.is_done())
+        !broken && self.trailers.is_none() && (self.left == Some(0) || self.answer.is_done())
     }
 }
 
@@ -353,6 +361,9 @@ impl Body for ReplyBody {
         match &mut this.abort {
             Some(parting) => {
                 std::task::ready!(parting.flushed.as_mut().poll(cx));
+                if let Some(reset) = &this.reset {
+                    reset.store(true, Ordering::Relaxed);
+                }
                 Poll::Ready(parting.why.take().map(Err))
             }
             None => Poll::Ready(None),

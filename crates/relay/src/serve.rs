@@ -12,6 +12,7 @@ use relay_core::answer::Own;
 use relay_core::client::{Client, Kind};
 use relay_core::dialect::route;
 use relay_core::evidence::Operation;
+use relay_core::failure::label;
 
 use crate::body::{Upload, UploadError, drain, take};
 use crate::credential::{Issuer, Verdict, judge, plan};
@@ -39,14 +40,14 @@ pub(crate) async fn serve(
     as_http1(&mut request);
     if let Err(malformed) = well_formed(&request) {
         let parts = request.into_parts().0;
-        return Ok(hang_up(in_refusing_words(&parts, parts.uri.path(), malformed)));
+        return Ok(hang_up(in_refusing_words(&shared, &parts, parts.uri.path(), malformed)));
     }
     match checked(&shared, &request) {
         Ok(Checked::Ours(path)) => Ok(admin::answer(&shared, request.method(), &path)),
         Ok(Checked::Forward(full)) => forward(shared, request, Addressed::of(full), line).await,
         Err(refused) => {
             let path = request.uri().path().to_owned();
-            Ok(refuse(request, &path, refused).await)
+            Ok(refuse(&shared, request, &path, refused).await)
         }
     }
 }
@@ -206,25 +207,35 @@ fn path_of(full: &str) -> &str {
 }
 
 /// Boxed, as all that is rare: it would make room in the future of every request.
-fn refuse(
+fn refuse<'a>(
+    shared: &'a Shared,
+    request: Request<Incoming>,
+    path: &'a str,
+    refused: Refused,
+) -> Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send + 'a>> {
+    Box::pin(refuse_now(shared, request, path, refused))
+}
+
+async fn refuse_now(
+    shared: &Shared,
     request: Request<Incoming>,
     path: &str,
     refused: Refused,
-) -> Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send + '_>> {
-    Box::pin(refuse_now(request, path, refused))
-}
-
-async fn refuse_now(request: Request<Incoming>, path: &str, refused: Refused) -> Response<ReplyBody> {
+) -> Response<ReplyBody> {
     let (parts, body) = request.into_parts();
     // A client that is still uploading would see a broken pipe instead of the answer. One that waits to be asked
     // for its body is not asked.
     if !parts.headers.contains_key(header::EXPECT) {
         drain(body, DRAIN.0, DRAIN.1).await;
     }
-    in_refusing_words(&parts, path, refused)
+    in_refusing_words(shared, &parts, path, refused)
 }
 
-fn in_refusing_words(parts: &Parts, path: &str, refused: Refused) -> Response<ReplyBody> {
+fn in_refusing_words(shared: &Shared, parts: &Parts, path: &str, refused: Refused) -> Response<ReplyBody> {
+    // A token that is wrong here may be right elsewhere.
+    let shown = if path.starts_with("/~") { "/~" } else { path };
+    let (status, code) = (refused.status.as_u16(), refused.code);
+    shared.observers.notice(&Notice::TurnedAway { status, code, path: label(shown) });
     let words = format!("steady-relay: {}", refused.words);
     let kind = Client::of(&parts.headers).kind;
     let dialect = route(&parts.method, path).dialect;
@@ -249,7 +260,7 @@ async fn forward(
 ) -> Result<Response<ReplyBody>, Abort> {
     let wishes = match Wishes::of(request.headers(), &shared.config) {
         Ok(wishes) => wishes,
-        Err(refusal) => return Ok(refuse(request, path_of(&full), refusal.into()).await),
+        Err(refusal) => return Ok(refuse(&shared, request, path_of(&full), refusal.into()).await),
     };
     let upgrades = tunnel::is_upgrade(&request);
     // A WebSocket opens with GET on the path that a POST generates on.
@@ -267,7 +278,7 @@ async fn forward(
     let may_be_routed = to.is_none() && shared.config.routes.iter().any(|route| route.upstream.is_some());
     let target = match by_head {
         Err(refusal) if upgrades || !may_be_routed => {
-            return Ok(refuse(request, path_of(&full), refusal.into()).await);
+            return Ok(refuse(&shared, request, path_of(&full), refusal.into()).await);
         }
         Ok(target) if upgrades => return Ok(Box::pin(tunnel::open(shared, target, request, place)).await),
         known => known,
@@ -282,7 +293,7 @@ async fn forward(
     let taken = match take(Upload::new(body, stall), each, &shared.room).await {
         Ok(taken) => taken,
         Err(error) => match Refused::upload(&error, stall) {
-            Some(refused) => return Ok(hang_up(in_refusing_words(&parts, path_of(&full), refused))),
+            Some(refused) => return Ok(hang_up(in_refusing_words(&shared, &parts, path_of(&full), refused))),
             // The client's own upload broke off: there is nobody left to answer.
             None => return Err(Abort::Broken),
         },
@@ -302,7 +313,7 @@ async fn forward(
             };
             company.keep(Box::pin(understood.into_call(&shared, parts, target, taken).run())).await
         }
-        Err(refusal) => Ok(in_refusing_words(&parts, path_of(&full), refusal.into())),
+        Err(refusal) => Ok(in_refusing_words(&shared, &parts, path_of(&full), refusal.into())),
     }
 }
 

@@ -10,6 +10,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use relay_core::Moment;
 use relay_core::config::{LogFormat, LogLevel, LogSettings};
@@ -198,25 +199,44 @@ fn words(notice: &Notice) -> Option<Record> {
         Notice::Draining { open: 0, .. } => {
             (LogLevel::Info, "draining", "stopping: no call is open".to_owned())
         }
-        Notice::Draining { open, within } => (
-            LogLevel::Info,
-            "draining",
-            format!(
-                "stopping: {open} {} open, waiting for {} at most {:.0} s; once more to stop now",
-                if *open == 1 { "call is" } else { "calls are" },
-                if *open == 1 { "it" } else { "them" },
-                within.as_secs_f64()
-            ),
-        ),
+        Notice::Draining { open, waiting, within } => {
+            (LogLevel::Info, "draining", draining(*open, *waiting, *within))
+        }
         Notice::Stopping { open: 0 } => return None,
         Notice::Stopping { open } => {
-            (LogLevel::Warn, "stopping", format!("stopped with {open} open calls dropped"))
+            (LogLevel::Warn, "stopping", format!("stopped, {} dropped", calls(*open)))
+        }
+        Notice::TurnedAway { status, code, path } => {
+            let fields = vec![
+                ("status", Field::Count(u64::from(*status))),
+                ("code", Field::Name((*code).to_owned())),
+                ("path", Field::Name(path.to_string())),
+            ];
+            return Some(Record { level: LogLevel::Info, event: "refused", body: Body::Fields(fields) });
         }
         Notice::AcceptFailed(words) => {
             (LogLevel::Warn, "accept_failed", format!("cannot accept connections for now: {words}"))
         }
     };
     Some(Record::words(level, event, words))
+}
+
+fn calls(count: usize) -> String {
+    format!("{count} open call{}", if count == 1 { "" } else { "s" })
+}
+
+/// Those that wait are cut at once, since their wait may be longer than anybody wants to stop.
+fn draining(open: usize, waiting: usize, within: Duration) -> String {
+    let (rest, within) = (open.saturating_sub(waiting), within.as_secs_f64());
+    let to_end = format!(
+        "{} at most {within:.0} s to end; once more to stop now",
+        if rest == 1 { "has" } else { "have" }
+    );
+    match (waiting, rest) {
+        (0, _) => format!("stopping: {} {to_end}", calls(open)),
+        (_, 0) => format!("stopping: {} cut while waiting", calls(waiting)),
+        _ => format!("stopping: {} cut while waiting, {rest} {to_end}", calls(waiting)),
+    }
 }
 
 /// How important an event is. A call that went well is told of at `debug`.
@@ -271,15 +291,16 @@ fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
                 ("code", Field::name(code.as_deref())),
             ],
         ),
-        Event::WaitStarted { send, wait, fault, status } => (
-            "retry",
-            vec![
+        Event::WaitStarted { send, wait, fault, status, code } => {
+            let mut fields = vec![
                 ("send", count(send)),
                 ("status", Field::count(*status)),
                 ("fault", Field::Name(fault.name().to_owned())),
-                ("wait", Field::Seconds(wait.as_secs_f64())),
-            ],
-        ),
+            ];
+            fields.extend(code.as_deref().map(|code| ("code", Field::Name(code.to_owned()))));
+            fields.push(("wait", Field::Seconds(wait.as_secs_f64())));
+            ("retry", fields)
+        }
         Event::GrantTaken { send } => ("grant", vec![("send", count(send))]),
         Event::Committed { send } => ("commit", vec![("send", count(send))]),
         Event::StreamCut { fault, cuts } => {
@@ -294,12 +315,13 @@ fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
 }
 
 fn closing_fields(closing: &Closing) -> Vec<(&'static str, Field)> {
-    let mut fields = vec![
-        ("outcome", Field::Name(closing.outcome.name().to_owned())),
+    let mut fields = vec![("outcome", Field::Name(closing.outcome.name().to_owned()))];
+    fields.extend(closing.why.map(|why| ("why", Field::Name(why.to_owned()))));
+    fields.extend([
         ("sends", Field::Count(u64::from(closing.sends))),
         ("waited", Field::Seconds(closing.waited.as_secs_f64())),
         ("fault", Field::name(closing.last_fault.map(relay_core::Fault::name))),
-    ];
+    ]);
     if closing.maybe_billed_twice > 0 {
         fields.push(("maybe_billed_twice", Field::Count(u64::from(closing.maybe_billed_twice))));
     }
@@ -308,9 +330,8 @@ fn closing_fields(closing: &Closing) -> Vec<(&'static str, Field)> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use relay_core::Fault;
+    use relay_core::call::{Stop, Why};
     use relay_core::evidence::Operation;
 
     use super::*;
@@ -337,6 +358,7 @@ mod tests {
     fn closing(outcome: Outcome, sends: u32) -> Closing {
         Closing {
             outcome,
+            why: None,
             sends,
             waited: Duration::from_millis(6300),
             last_fault: Some(Fault::AtCapacity),
@@ -353,10 +375,22 @@ mod tests {
             wait: Duration::from_millis(2100),
             fault: Fault::AtCapacity,
             status: Some(503),
+            code: None,
         };
         insta::assert_snapshot!(
             text(&event),
             @"[retry] send=2 status=503 fault=at_capacity wait=2.1s model=gpt-x upstream=openai id=c7"
+        );
+        let event = Event::WaitStarted {
+            send: 2,
+            wait: Duration::from_millis(1000),
+            fault: Fault::NeverSent,
+            status: None,
+            code: Some("dns".into()),
+        };
+        insta::assert_snapshot!(
+            text(&event),
+            @"[retry] send=2 status=- fault=never_sent code=dns wait=1.0s model=gpt-x upstream=openai id=c7"
         );
     }
 
@@ -372,6 +406,40 @@ mod tests {
         assert_eq!(level(Outcome::Broken, 1), LogLevel::Info);
         let billed = Closing { maybe_billed_twice: 1, ..closing(Outcome::Served, 2) };
         assert!(text(&Event::CallClosed(billed)).contains(" fault=at_capacity maybe_billed_twice=1 model="));
+        let stopped = Closing { why: Some(Stop::FloorTooFar.name()), ..closing(Outcome::GaveUp, 1) };
+        assert!(
+            text(&Event::CallClosed(stopped))
+                .starts_with("[done] outcome=gave_up why=told_to_wait_longer sends=1 ")
+        );
+    }
+
+    #[test]
+    fn the_page_of_the_log_explains_every_word() {
+        let page = include_str!("../../../../docs/log.md");
+        let explained = |word: &str| page.lines().any(|line| line.starts_with(&format!("| `{word}` | ")));
+        let outcomes = Outcome::ALL.map(Outcome::name).into_iter();
+        let reasons = Stop::ALL.map(Stop::name).into_iter().chain(Why::ALL.map(Why::name));
+        for word in outcomes.chain(reasons) {
+            assert!(explained(word), "docs/log.md does not explain `{word}`");
+        }
+    }
+
+    #[test]
+    fn a_relay_that_stops_says_what_becomes_of_the_open_calls() {
+        let said = |open, waiting| draining(open, waiting, Duration::from_secs(300));
+        let rest = "at most 300 s to end; once more to stop now";
+        assert_eq!(said(1, 0), format!("stopping: 1 open call has {rest}"));
+        assert_eq!(said(2, 0), format!("stopping: 2 open calls have {rest}"));
+        assert_eq!(said(3, 3), "stopping: 3 open calls cut while waiting");
+        assert_eq!(said(3, 1), format!("stopping: 1 open call cut while waiting, 2 have {rest}"));
+    }
+
+    #[test]
+    fn who_is_turned_away_is_told_of() {
+        let away = Notice::TurnedAway { status: 400, code: "no_upstream", path: "/v1/responses".into() };
+        let line =
+            words(&away).unwrap().line(LogFormat::Text, Medium::Stderr, std::time::SystemTime::UNIX_EPOCH);
+        assert_eq!(line, "[refused] status=400 code=no_upstream path=/v1/responses");
     }
 
     #[test]

@@ -32,13 +32,24 @@ pub enum Notice {
     Draining {
         /// How many calls are open.
         open: usize,
-        /// How long it waits at most.
+        /// How many of them wait between sends; they are cut.
+        waiting: usize,
+        /// How long it waits for the others at most.
         within: Duration,
     },
     /// A second signal, or the end of the wait: open calls are dropped.
     Stopping {
         /// How many calls were still open.
         open: usize,
+    },
+    /// A request was turned away by the relay itself, and is no call.
+    TurnedAway {
+        /// The status of the answer.
+        status: u16,
+        /// Why, in one word.
+        code: &'static str,
+        /// What was asked for, as a label.
+        path: Box<str>,
     },
     /// Connections cannot be accepted for now.
     AcceptFailed(String),

@@ -29,6 +29,10 @@ pub struct Totals {
     pub calls_saved: u64,
     /// Calls that were refused or given up.
     pub calls_lost: u64,
+    /// Calls whose failure went back as it was.
+    pub calls_handed_back: u64,
+    /// Requests that the relay itself turned away.
+    pub requests_refused: u64,
     /// Streams that were cut so that the client resumes.
     pub streams_cut: u64,
     /// Resends of what may have run: each may have been billed twice.
@@ -125,6 +129,12 @@ impl Status {
         self.board().totals
     }
 
+    /// How many of them wait between sends.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.board().open.values().filter(|open| matches!(open.doing, Doing::Waiting { .. })).count()
+    }
+
     /// How many calls are open.
     #[must_use]
     pub fn open(&self) -> usize {
@@ -217,18 +227,19 @@ impl Observer for Status {
                 match closing.outcome {
                     Outcome::Served => totals.calls_saved += u64::from(met_fault && again),
                     Outcome::Refused | Outcome::GaveUp => totals.calls_lost += 1,
-                    Outcome::Passed
-                    | Outcome::Returned
-                    | Outcome::Broken
-                    | Outcome::Cut
-                    | Outcome::ClientLeft => {}
+                    Outcome::Returned => totals.calls_handed_back += 1,
+                    Outcome::Passed | Outcome::Broken | Outcome::Cut | Outcome::ClientLeft => {}
                 }
             }
             Event::HeadArrived { .. } | Event::FaultSeen { .. } => {}
         }
     }
 
-    fn notice(&self, _notice: &Notice) {}
+    fn notice(&self, notice: &Notice) {
+        if let Notice::TurnedAway { .. } = notice {
+            self.board().totals.requests_refused += 1;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -270,7 +281,7 @@ mod tests {
         see(Event::SendStarted { send: 1 });
         let wait = Duration::from_secs(2);
         for send in 2..faults + 2 {
-            see(Event::WaitStarted { send, wait, fault: Fault::AtCapacity, status: Some(503) });
+            see(Event::WaitStarted { send, wait, fault: Fault::AtCapacity, status: Some(503), code: None });
             if outcome.is_some() {
                 see(Event::SendStarted { send });
             }
@@ -278,6 +289,7 @@ mod tests {
         let Some(outcome) = outcome else { return };
         see(Event::CallClosed(Closing {
             outcome,
+            why: None,
             sends: faults + 1,
             waited: wait * faults,
             last_fault: (faults > 0).then_some(Fault::AtCapacity),

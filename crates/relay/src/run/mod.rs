@@ -309,7 +309,7 @@ pub struct Summary {
 /// The one line after a session; `None` where there is nothing to tell.
 #[must_use]
 pub fn closing_line(saved: &Summary) -> Option<String> {
-    if saved.recovered == 0 && saved.maybe_billed_twice == 0 {
+    if saved.recovered == 0 && saved.maybe_billed_twice == 0 && saved.lost == 0 {
         return None;
     }
     let plural =
@@ -448,7 +448,6 @@ mod tests {
     fn the_closing_line_is_exact_and_silent_when_healthy() {
         let healthy = Summary { calls: 0, sends: 40, ..Summary::default() };
         assert_eq!(closing_line(&healthy), None);
-        assert_eq!(closing_line(&Summary { calls: 2, lost: 2, sends: 9, ..Summary::default() }), None);
         let base = Summary {
             calls: 3,
             at_capacity: 3,
@@ -473,6 +472,10 @@ mod tests {
             (
                 Summary { recovered: 2, lost: 1, ..base },
                 "steady-relay: 3 calls met capacity errors, 2 recovered, 1 lost, 14 s waited, 61 sends",
+            ),
+            (
+                Summary { calls: 2, at_capacity: 2, lost: 2, sends: 6, recovered: 0, ..base },
+                "steady-relay: 2 calls met capacity errors, 0 recovered, 2 lost, 14 s waited, 6 sends",
             ),
             (
                 Summary { calls: 1, at_capacity: 0, recovered: 0, lost: 1, maybe_billed_twice: 1, ..base },

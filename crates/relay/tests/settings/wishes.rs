@@ -52,6 +52,12 @@ async fn off_passes_everything_through_as_it_is() {
     }
     assert_eq!(up.requests().len(), 3);
     assert_eq!(up.requests()[0].header("x-steady"), None);
+    // A connection that is cut is a connection that is cut.
+    let up = Upstream::start(Reply::raw("").fin_without_terminator()).await.unwrap();
+    let relay = Home::new().serve(&["--upstream", &up.url()]).await;
+    let answer = relay.ask(&off).await;
+    assert_eq!((answer.status, answer.ending), (0, Ending::Truncated), "{}", answer.text());
+    assert_eq!(up.requests().len(), 1);
 }
 
 #[tokio::test]

@@ -143,7 +143,10 @@ async fn a_relay_that_stops_cuts_who_waits_and_says_how_many_are_open() {
     assert_eq!(answer.status, 0, "{answer:?}");
     assert!(seen.story(1).ends_with("wait, gave_up"), "{}", seen.story(1));
     let within = relay_core::config::Timeouts::default().drain;
-    assert_eq!(seen.notices(), [Notice::Draining { open: 1, within }, Notice::Stopping { open: 0 }]);
+    assert_eq!(
+        seen.notices(),
+        [Notice::Draining { open: 1, waiting: 1, within }, Notice::Stopping { open: 0 }]
+    );
     assert_eq!(up.requests().len(), 1);
 }
 

@@ -7,8 +7,9 @@
 #[cfg(test)]
 mod bodies;
 #[cfg(test)]
-mod budget;
+mod breaks;
 #[cfg(test)]
+mod budget;
 mod bytes;
 #[cfg(test)]
 mod codex;
