@@ -169,7 +169,7 @@ pub enum Verb {
     Run(Run),
     /// Watch the relay work against a pretend service that runs out of capacity. Needs no account.
     ///
-    /// Three scenes, each without the relay and with it, in under a minute. Settings are not read, and nothing
+    /// Three scenes, each without the relay and with it, in about 35 seconds. Settings are not read, and nothing
     /// leaves this machine. Exit code 0: the relay did no worse than the client alone.
     #[command(after_help = DEMO_EXAMPLES, after_long_help = DEMO_EXAMPLES)]
     Demo(demo::Options),
