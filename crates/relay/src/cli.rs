@@ -394,7 +394,7 @@ mod tests {
             ("help config check", "config check"),
             ("config help check", "config check"),
         ] {
-            let (asked, shown) = (long(line), long(&format!("{verb} --help").trim_start().to_owned()));
+            let (asked, shown) = (long(line), long(format!("{verb} --help").trim_start()));
             assert_eq!((asked.exit_code(), asked.to_string()), (0, shown.to_string()), "{line}");
         }
         let client = parse("steady-relay run help");

@@ -171,7 +171,7 @@ fn the_help_knows_every_flag_and_variable_that_is_shown() {
 fn credential(example: &str) -> String {
     let letters = example.replace('…', "Ab1");
     if example.starts_with('{') {
-        relay_sim::fixtures::openai_jwt(&serde_json::from_str(example).unwrap())
+        relay_sim::fixtures::openai_jwt(&serde_json::from_str(example).expect("the claims are JSON"))
     } else {
         letters
     }
