@@ -14,11 +14,11 @@ use steady_relay::reload::{Watch, changed, needs_restart};
 use steady_relay::settings::{Loaded, Shown};
 
 use super::signals::{Hangups, Signals};
-use super::{Failure, listen, load, places, runtime, targets, tls_config};
+use super::{Failure, block_on, listen, load, places, targets, tls_config};
 
 /// Serves until told to stop.
 pub(crate) fn serve(flags: &Flags) -> Result<u8, Failure> {
-    runtime()?.block_on(serve_until_told(flags))
+    block_on(serve_until_told(flags))
 }
 
 async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {

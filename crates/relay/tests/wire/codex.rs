@@ -256,6 +256,11 @@ async fn a_websocket_on_a_path_that_generates_is_turned_away_at_once() {
         assert_eq!((answer.status, answer.ending), (426, Ending::Complete));
         assert!(began.elapsed() < ms(500));
     }
+    // Among others, and by its longer name.
+    for wished in ["x, WebSocket", "websocket/13"] {
+        let upgrade = Request::get("/v1/responses").header("Connection", "Upgrade").header("Upgrade", wished);
+        assert_eq!(bench.ask(&upgrade).await.status, 426, "{wished}");
+    }
     assert_eq!(up.connections(), 0);
 }
 
@@ -341,4 +346,8 @@ async fn an_upgrade_that_nobody_needs_is_ignored() {
     let answer =
         bench.ask(&Request::get("/v1/models").header("Connection", "Upgrade").header("Upgrade", "h2c")).await;
     assert_eq!((answer.status, up.requests().len()), (200, 2));
+    // Of HTTP/1.0 it is no wish.
+    let mut old = bench.client().await;
+    old.send_bytes(b"GET /v1/models HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n").await.unwrap();
+    assert_eq!((old.read().await.status, up.requests()[2].header("upgrade")), (200, None));
 }
