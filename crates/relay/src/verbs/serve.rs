@@ -1,6 +1,6 @@
 //! `steady-relay serve`: listens and relays until it is told to stop; follows its settings while it runs.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use relay_core::config::{Config, UpstreamChoice};
@@ -10,8 +10,8 @@ use steady_relay::clock::SystemClock;
 use steady_relay::observe::log::Log;
 use steady_relay::observe::{Notice, Observer};
 use steady_relay::proxy::SystemProxies;
-use steady_relay::reload::{Watch, needs_restart};
-use steady_relay::settings::Loaded;
+use steady_relay::reload::{Watch, changed, needs_restart};
+use steady_relay::settings::{Loaded, Shown};
 
 use super::signals::{Hangups, Signals};
 use super::{Failure, block_on, listen, load, places, targets, tls_config};
@@ -24,7 +24,7 @@ pub(crate) fn serve(flags: &Flags) -> Result<u8, Failure> {
 async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     // Before they are read: a file that changes meanwhile is read again.
     let watch = Watch::over(&places(flags));
-    let Loaded { config, notices, .. } = load(flags)?;
+    let Loaded { config, notices, shown, .. } = load(flags)?;
     let (tls, tls_notices) = tls_config(&config)?;
     let bound = listen(&config)?;
     let listening = bound.addresses();
@@ -40,9 +40,10 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         log.notice(&Notice::Advice(format!("note: {words}")));
     }
     let url = match listening.first() {
-        Some(address) => format!("http://{address}"),
+        Some(address) => format!("http://{}", reached_at(*address)),
         None => format!("port {}", bound.port),
     };
+    let beyond = listening.first().copied().and_then(beyond);
     let upstream = config.upstream.as_ref().map(|choice| match choice {
         // A path may be a secret.
         UpstreamChoice::Url(upstream) => {
@@ -50,7 +51,7 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         }
         UpstreamChoice::Named(name) => format!("[upstream.{name}]"),
     });
-    log.notice(&Notice::Listening { url, upstream });
+    log.notice(&Notice::Listening { url, upstream, beyond });
     let started_with = config.clone();
     let relay = Relay::start(Parts {
         config,
@@ -61,7 +62,7 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         sockets: bound.sockets,
         system_proxies: SystemProxies::found(),
     });
-    let following = Following { flags, relay: &relay, log: &log, listening, started_with, told };
+    let mut following = Following { flags, relay: &relay, log: &log, listening, started_with, shown, told };
     tokio::select! {
         () = signals.next() => {}
         () = following.follow(watch, hangups) => {}
@@ -71,6 +72,31 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// An address that a client on this machine can be given: all of them at once is none.
+fn reached_at(listening: SocketAddr) -> SocketAddr {
+    let loopback: IpAddr = match listening.ip() {
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    if listening.ip().is_unspecified() { SocketAddr::new(loopback, listening.port()) } else { listening }
+}
+
+/// Who else can reach the relay, and what they need.
+fn beyond(listening: SocketAddr) -> Option<String> {
+    if listening.ip().is_loopback() {
+        return None;
+    }
+    let family = if listening.is_ipv4() { "IPv4" } else { "IPv6" };
+    let whence = match listening.ip().is_unspecified() {
+        true => format!(", on every {family} address of this one, port {}", listening.port()),
+        false => String::new(),
+    };
+    Some(format!(
+        "to other machines{whence}; every client needs the token, as header `x-steady-token` or as /~TOKEN in front \
+         of the path"
+    ))
+}
+
 /// A relay that follows its settings.
 struct Following<'a> {
     flags: &'a Flags,
@@ -78,13 +104,15 @@ struct Following<'a> {
     log: &'a Log,
     listening: Vec<SocketAddr>,
     started_with: Config,
+    /// The keys as they are in force.
+    shown: Vec<Shown>,
     /// What was said at the start, and is not said again at every change.
     told: Vec<String>,
 }
 
 impl Following<'_> {
     /// Reloads whenever a file changes or somebody asks; never ends.
-    async fn follow(&self, mut watch: Watch, mut hangups: Hangups) {
+    async fn follow(&mut self, mut watch: Watch, mut hangups: Hangups) {
         loop {
             let asked = tokio::select! {
                 () = hangups.next() => {
@@ -99,19 +127,19 @@ impl Following<'_> {
         }
     }
 
-    async fn reload(&self, asked: bool) {
+    async fn reload(&mut self, asked: bool) {
         match self.try_reload(asked).await {
             Ok(()) => {}
             Err(Failure(_, words)) => self.relay.notice(&Notice::ReloadRefused(words)),
         }
     }
 
-    async fn try_reload(&self, asked: bool) -> Result<(), Failure> {
-        let Loaded { config, notices, .. } = load(self.flags)?;
+    async fn try_reload(&mut self, asked: bool) -> Result<(), Failure> {
+        let Loaded { config, notices, shown, .. } = load(self.flags)?;
         let old = self.relay.config();
         if config == *old {
             if asked {
-                self.relay.notice(&Notice::Advice("note: the settings are as they were".to_owned()));
+                self.relay.notice(&Notice::Reloaded { changed: Vec::new(), kept: Vec::new() });
             }
             return Ok(());
         }
@@ -124,12 +152,14 @@ impl Following<'_> {
             words.extend(notices);
         }
         let kept = needs_restart(&self.started_with, &config);
+        let changed = changed((&old, &self.shown), (&config, &shown));
+        self.shown = shown;
         self.log.set_level(config.log.level);
         self.relay.reload(config, targets, tls);
         for words in words.into_iter().filter(|words| !self.told.contains(words)) {
             self.relay.notice(&Notice::Advice(format!("note: {words}")));
         }
-        self.relay.notice(&Notice::Reloaded { kept });
+        self.relay.notice(&Notice::Reloaded { changed, kept });
         Ok(())
     }
 }
