@@ -221,6 +221,31 @@ impl Route {
             && self.client.is_none_or(|wanted| wanted == client)
             && self.model.as_ref().is_none_or(same_model)
     }
+
+    /// Whether it fits every call.
+    #[must_use]
+    pub fn fits_all(&self) -> bool {
+        self.path.is_none() && self.client.is_none() && self.model.is_none()
+    }
+
+    /// Whether it fits every call that the other one fits.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        let below = |prefix: &String| {
+            let rest = other.path.as_ref().and_then(|path| path.strip_prefix(prefix.as_str()));
+            rest.is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'))
+        };
+        let among = |pattern: &String| {
+            let model = other.model.as_deref();
+            match pattern.strip_suffix('*') {
+                Some(start) => model.is_some_and(|model| model.trim_end_matches('*').starts_with(start)),
+                None => model == Some(pattern),
+            }
+        };
+        self.path.as_ref().is_none_or(below)
+            && self.client.is_none_or(|wanted| other.client == Some(wanted))
+            && self.model.as_ref().is_none_or(among)
+    }
 }
 
 /// How long each step of a send may take.

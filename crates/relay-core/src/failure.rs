@@ -2,7 +2,7 @@
 
 use crate::evidence::Evidence;
 use crate::fault::Fault;
-use crate::redact::starts_like_a_secret;
+use crate::redact::{redact, starts_like_a_secret};
 use crate::retry_after::Advice;
 
 /// Where in the exchange the failure was told.
@@ -78,6 +78,17 @@ impl Failure {
     }
 }
 
+/// The longest label.
+const LABEL: usize = 64;
+
+/// A structured code as a label; `None` where it is none, but a sentence or something else in a code's place.
+#[must_use]
+pub fn code(text: &str) -> Option<Box<str>> {
+    let text = text.trim();
+    let is_code = (1..=LABEL).contains(&text.len()) && !text.contains(char::is_whitespace);
+    is_code.then(|| label(&redact(text)))
+}
+
 /// A label that came from outside, cut to what a log line may hold: 64 characters of
 /// letters, digits and `_ - . : /`, and no key that was put where a name belongs.
 #[must_use]
@@ -87,14 +98,14 @@ pub fn label(text: &str) -> Box<str> {
     }
     text.chars()
         .filter(|c| c.is_ascii_alphanumeric() || "_-.:/".contains(*c))
-        .take(64)
+        .take(LABEL)
         .collect::<String>()
         .into()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::label;
+    use super::{code, label};
 
     #[test]
     fn a_label_is_short_and_plain() {
@@ -106,5 +117,15 @@ mod tests {
             &*label("Meta-Llama-3.1-405B-Instruct-Turbo-FP8"),
             "Meta-Llama-3.1-405B-Instruct-Turbo-FP8"
         );
+    }
+
+    #[test]
+    fn a_code_is_one_short_word() {
+        assert_eq!(code("server_is_overloaded").as_deref(), Some("server_is_overloaded"));
+        assert_eq!(code(" 503\n").as_deref(), Some("503"));
+        assert_eq!(code(&"x".repeat(64)).as_deref(), Some("x".repeat(64).as_str()));
+        for text in ["", " ", "the words of my prompt", "one\ttab", "two\nlines", &"x".repeat(65)] {
+            assert_eq!(code(text), None, "{text:?}");
+        }
     }
 }

@@ -14,7 +14,8 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, StatusCode, header};
 
-use crate::dialect::{Because, Dialect, Heard, Reply, Rule, is_failure_by, judge_and_tell};
+use crate::dialect::{Because, Dialect, Heard, Parts, Reply, Rule};
+use crate::dialect::{is_completed, is_failure_by, judge_and_tell};
 use crate::evidence::{Evidence, Says};
 use crate::failure::{Failure, Told};
 use crate::fault::Fault;
@@ -87,24 +88,33 @@ pub enum Verdict {
     },
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Shape {
     /// An answer that tells of a failure by its status: its body is read to judge it.
     Error(Vec<u8>),
     /// A 2xx JSON answer, which may hide an error.
     Whole(Vec<u8>),
-    /// A stream of events, by its label or by what was asked for; its first byte of substance may say otherwise.
-    Unclear(sse::Splitter),
+    /// What its label makes of it, until its first byte of substance says what it is.
+    Unclear(sse::Splitter, Label),
     /// A stream of events, or of JSON values.
     Events(Splitter),
-    /// A page where an answer of the model was asked for.
-    Page,
     /// Nothing that can be read.
     Opaque,
 }
 
+/// What the label of an answer says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Label {
+    /// Events, or nothing of use.
+    Events,
+    /// JSON values, one after another.
+    Values,
+    /// A page.
+    Page,
+}
+
 /// What a stream is split by.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Splitter {
     Events(sse::Splitter),
     Values(ndjson::Splitter),
@@ -124,7 +134,7 @@ impl Splitter {
 }
 
 /// The listener of one answer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Preamble {
     asked: Asked,
     head: Head,
@@ -134,7 +144,11 @@ pub struct Preamble {
     passing: bool,
     held: usize,
     events: u64,
+    /// The last word was heard.
     ended: bool,
+    /// It was `response.completed`.
+    completed: bool,
+    parts: Parts,
     /// The last event was too large to be read, and may have been the last word.
     unread: bool,
     wall: SystemTime,
@@ -156,6 +170,8 @@ impl Preamble {
             held: 0,
             events: 0,
             ended: false,
+            completed: false,
+            parts: Parts::default(),
             unread: false,
             wall,
             rules: Arc::default(),
@@ -188,16 +204,17 @@ impl Preamble {
             Shape::Error(_) if self.head.bodiless => {
                 Verdict::Fault(Box::new(self.judged(Told::ByStatus, &[])))
             }
-            Shape::Page => {
-                // A login page, a captive portal, an edge: not an answer of the model service.
-                let mut failure = Failure::of_transport(Fault::ServerFailed, Evidence::Failed);
-                failure.evidence = Says::Failed.after(self.head.arrived.since(self.head.sent), false);
-                failure.told = Told::ByStatus;
-                failure.status = Some(self.head.status.as_u16());
-                Verdict::Fault(Box::new(failure))
-            }
-            Shape::Error(_) | Shape::Whole(_) | Shape::Unclear(_) | Shape::Events(_) => Verdict::Hold,
+            Shape::Error(_) | Shape::Whole(_) | Shape::Unclear(..) | Shape::Events(_) => Verdict::Hold,
         }
+    }
+
+    /// A login page, a captive portal, an edge: not an answer of the model service.
+    fn page(&self) -> Verdict {
+        let mut failure = Failure::of_transport(Fault::ServerFailed, Evidence::Failed);
+        failure.evidence = Says::Failed.after(self.head.arrived.since(self.head.sent), false);
+        failure.told = Told::ByStatus;
+        failure.status = Some(self.head.status.as_u16());
+        Verdict::Fault(Box::new(failure))
     }
 
     /// A success that has no body although an answer of a model was asked for.
@@ -254,9 +271,7 @@ impl Preamble {
                 let body = body.clone();
                 Verdict::Fault(Box::new(self.judge_error(&body)))
             }
-            Shape::Whole(_) | Shape::Unclear(_) | Shape::Events(_) | Shape::Page | Shape::Opaque => {
-                self.pass()
-            }
+            Shape::Whole(_) | Shape::Unclear(..) | Shape::Events(_) | Shape::Opaque => self.pass(),
         }
     }
 
@@ -267,8 +282,10 @@ impl Preamble {
             let body = std::mem::take(body);
             return Verdict::Fault(Box::new(self.judge_error(&body)));
         }
+        // Whose bytes say nothing is what its label says.
+        let is_page = !self.passing && matches!(self.shape, Shape::Unclear(_, Label::Page));
         self.shape = Shape::Opaque;
-        self.pass()
+        if is_page { self.page() } else { self.pass() }
     }
 
     /// More of the answer: `decoded` is a plain copy of `wire` bytes that arrived.
@@ -279,7 +296,7 @@ impl Preamble {
             self.held = self.held.saturating_add(wire.max(decoded.len()));
         }
         let limit = self.asked.hold.bytes;
-        let decoded = self.clear_up(decoded);
+        let Some(decoded) = self.clear_up(decoded) else { return self.page() };
         match &mut self.shape {
             Shape::Error(body) => {
                 body.extend_from_slice(
@@ -302,28 +319,33 @@ impl Preamble {
                 body.extend_from_slice(decoded);
                 Verdict::Hold
             }
-            Shape::Unclear(_) if self.passing => Verdict::Pass,
-            Shape::Unclear(_) if self.held > limit => self.pass(),
-            Shape::Unclear(_) => Verdict::Hold,
+            Shape::Unclear(..) if self.passing => Verdict::Pass,
+            Shape::Unclear(..) if self.held > limit => self.pass(),
+            Shape::Unclear(..) => Verdict::Hold,
             Shape::Events(_) => self.hear_events(decoded),
-            Shape::Page | Shape::Opaque => {
+            Shape::Opaque => {
                 self.events += 1;
                 self.pass()
             }
         }
     }
 
-    /// No event starts with a bracket: what does is a JSON body, whatever its label says (a gateway that turns an
-    /// error into a 200 often leaves the label of the stream on it). Answers with what is to be read: a body from
-    /// its bracket on, since what is blank before it may have come by itself.
-    fn clear_up<'d>(&mut self, decoded: &'d [u8]) -> &'d [u8] {
-        let Shape::Unclear(splitter) = &mut self.shape else { return decoded };
+    /// No event starts with a bracket, and no JSON with anything else: the first byte says what a body is, whatever
+    /// its label says (a gateway that turns an error into a 200 often leaves the label of the stream on it, and some
+    /// label a stream as JSON). A page is what both call one. Answers with what is to be read, a body from its bracket
+    /// on, since what is blank before it may have come by itself; `None`: it is a page.
+    fn clear_up<'d>(&mut self, decoded: &'d [u8]) -> Option<&'d [u8]> {
+        let Shape::Unclear(splitter, label) = &mut self.shape else { return Some(decoded) };
         let is_blank = |byte: &u8| byte.is_ascii_whitespace() || b"\xEF\xBB\xBF".contains(byte);
-        match decoded.iter().position(|byte| !is_blank(byte)) {
+        let Some(at) = decoded.iter().position(|byte| !is_blank(byte)) else {
             // The splitter counts the bytes, and blank ones are no event.
-            None => splitter.push(decoded, |_| {}),
-            Some(at) if b"{[".contains(&decoded[at]) => {
-                self.shape = if self.asked.streams && self.asked.dialect.streams_values() {
+            splitter.push(decoded, |_| {});
+            return Some(decoded);
+        };
+        let are_values = *label == Label::Values || self.asked.dialect.streams_values();
+        match decoded[at] {
+            b'{' | b'[' => {
+                self.shape = if self.asked.streams && are_values {
                     // The splitter of values counts from the start as well.
                     let mut values = ndjson::Splitter::new(EVENT);
                     values.skip(splitter.offset() + at as u64);
@@ -331,11 +353,22 @@ impl Preamble {
                 } else {
                     Shape::Whole(Vec::new())
                 };
-                return &decoded[at..];
+                Some(&decoded[at..])
             }
-            Some(_) => self.shape = Shape::Events(Splitter::Events(splitter.clone())),
+            b'<' if *label == Label::Page => {
+                // One that came too late for a verdict passes as it is.
+                self.shape = Shape::Opaque;
+                self.passing.then_some(decoded)
+            }
+            _ if *label == Label::Page && !self.asked.streams => {
+                self.shape = Shape::Whole(Vec::new());
+                Some(decoded)
+            }
+            _ => {
+                self.shape = Shape::Events(Splitter::Events(splitter.clone()));
+                Some(decoded)
+            }
         }
-        decoded
     }
 
     fn hear_events(&mut self, decoded: &[u8]) -> Verdict {
@@ -344,8 +377,8 @@ impl Preamble {
         // The first failure before output, or the first fatal one after it; both end the listening.
         let mut failed: Option<(u64, Vec<u8>)> = None;
         let (mut passing, mut events) = (self.passing, self.events);
-        let (mut ended, mut unread) = (self.ended, self.unread);
-        let withhold = self.asked.withhold;
+        let (mut ended, mut unread, mut completed) = (self.ended, self.unread, self.completed);
+        let (withhold, parts) = (self.asked.withhold, &mut self.parts);
         let (rules, head, wall) = (&self.rules, &self.head, self.wall);
         splitter.push(decoded, |event| {
             if failed.is_some() {
@@ -353,7 +386,7 @@ impl Preamble {
             }
             events += 1;
             unread = false;
-            let mut heard = dialect.hear(&event);
+            let mut heard = dialect.hear(&event, parts);
             let asks = !passing && !rules.is_empty();
             if asks && is_failure_by(&reply(head, wall, rules, (Told::InStream, event.data))) {
                 heard = Heard::Fault;
@@ -362,7 +395,10 @@ impl Preamble {
                 Heard::Lifecycle => {}
                 Heard::Output => passing = true,
                 Heard::Unread => (passing, unread) = (true, true),
-                Heard::End => (passing, ended) = (true, true),
+                Heard::End => {
+                    (passing, ended) = (true, true);
+                    completed |= is_completed(&event);
+                }
                 Heard::Fault if !passing => failed = Some((event.starts, event.data.to_vec())),
                 Heard::Fault => {
                     ended = true;
@@ -372,7 +408,8 @@ impl Preamble {
                 }
             }
         });
-        (self.passing, self.events, self.ended, self.unread) = (passing, events, ended, unread);
+        (self.passing, self.events) = (passing, events);
+        (self.ended, self.unread, self.completed) = (ended, unread, completed);
         if let Some((at, data)) = failed {
             let fault = Box::new(self.judged(Told::InStream, &data));
             if passing {
@@ -398,24 +435,24 @@ impl Preamble {
                 let body = std::mem::take(body);
                 self.judge_whole(&body)
             }
-            Shape::Events(_) | Shape::Unclear(_) if self.events == 0 && self.asked.generation => {
+            Shape::Events(_) | Shape::Unclear(..) if self.events == 0 && self.asked.generation => {
                 self.broken(Fault::EmptyAnswer)
             }
             Shape::Events(_) if lacks_its_end => self.broken(Fault::BrokenStream),
-            Shape::Events(_) | Shape::Unclear(_) | Shape::Whole(_) | Shape::Page | Shape::Opaque => {
-                self.pass()
-            }
+            Shape::Events(_) | Shape::Unclear(..) | Shape::Whole(_) | Shape::Opaque => self.pass(),
         }
     }
 
-    /// Whether the last word is missing that the protocol asks for.
+    /// Whether the end is missing that the protocol asks for.
     fn lacks_its_end(&self) -> bool {
         // Values that are no answer of a model, such as those of a download, have no known end.
         let is_loose = matches!(self.shape, Shape::Events(Splitter::Values(_))) && !self.asked.generation;
-        self.asked.dialect.names_its_end() && !is_loose && !self.ended && !self.unread && self.events > 0
+        let has_end = is_loose || self.has_ended() || self.unread;
+        self.asked.dialect.names_its_end() && !has_end && self.events > 0
     }
 
-    /// The connection was lost before the answer's end.
+    /// The connection was lost before the answer's end. That all parts are finished does not make it whole: more of
+    /// the answer may have been lost, and the client alone would see the break. Behind the last word there is no more.
     #[must_use]
     pub fn broke(&mut self) -> Verdict {
         if let Shape::Error(body) = &mut self.shape {
@@ -426,10 +463,23 @@ impl Preamble {
         if self.ended { self.pass() } else { self.broken(Fault::BrokenStream) }
     }
 
-    /// Whether the stream has said the last word that its protocol asks for.
+    /// Whether the stream may end here: its last word was heard, or all of its parts are finished.
     #[must_use]
     pub const fn has_ended(&self) -> bool {
-        self.ended
+        self.ended || self.parts.are_finished()
+    }
+
+    /// Whether `response.completed` was heard: a Codex turn has an answer.
+    #[must_use]
+    pub const fn has_completed(&self) -> bool {
+        self.completed
+    }
+
+    /// Nothing came for too long. Where a status tells of a failure, that was the answer, and what came of its words is
+    /// what there is; [`Verdict::Hold`] where there is no answer.
+    #[must_use]
+    pub fn fell_silent(&mut self) -> Verdict {
+        if matches!(self.shape, Shape::Error(_)) && !self.passing { self.timed_out() } else { Verdict::Hold }
     }
 
     fn pass(&mut self) -> Verdict {
@@ -514,27 +564,20 @@ fn shape(asked: &Asked, head: &Head) -> Shape {
     }
     let kind = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let kind = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
-    if kind == "text/event-stream" {
-        return Shape::Unclear(splitter(asked));
-    }
-    // Lines of JSON, by any of their labels.
-    if matches!(kind.as_str(), "application/x-ndjson" | "application/ndjson" | "application/jsonl") {
-        return Shape::Events(Splitter::values());
-    }
-    if kind == "application/json" || kind.ends_with("+json") {
-        return if asked.streams && asked.dialect.streams_values() {
-            Shape::Events(Splitter::values())
-        } else {
-            Shape::Whole(Vec::new())
-        };
-    }
-    if !asked.generation {
-        return Shape::Opaque;
-    }
+    let streams = asked.generation && asked.streams;
+    let unclear = |label| Shape::Unclear(splitter(asked), label);
+    let are_values =
+        matches!(kind.as_str(), "application/x-ndjson" | "application/ndjson" | "application/jsonl");
     match kind.as_str() {
-        "text/html" => Shape::Page,
-        // Some gateways label a stream as plain text; what was asked for decides.
-        _ if asked.streams => Shape::Unclear(splitter(asked)),
+        "text/event-stream" => unclear(Label::Events),
+        "text/html" if asked.generation => unclear(Label::Page),
+        _ if are_values && streams => unclear(Label::Values),
+        _ if are_values => Shape::Events(Splitter::values()),
+        // A stream was asked for, and its first byte says more than its label.
+        _ if streams => unclear(Label::Events),
+        "application/json" => Shape::Whole(Vec::new()),
+        _ if kind.ends_with("+json") => Shape::Whole(Vec::new()),
+        _ if !asked.generation => Shape::Opaque,
         _ => Shape::Whole(Vec::new()),
     }
 }

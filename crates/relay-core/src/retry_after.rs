@@ -3,13 +3,14 @@
 //! What it is not: the choice of a wait (that is `wait`, which may wait longer and never shorter), and no
 //! judge of what went wrong. It only says what the service said, and whether that can be used.
 //!
-//! Three rules. A time is never rounded down. Where several are told, the longest holds. The reset of a spent
+//! Three rules. A time is never rounded down. Where several are told, the longest holds, but a time that another one
+//! tells more exactly is not another time. The reset of a spent
 //! bucket is guesswork beside a told time, so it is looked at only where no usable time was told.
 //!
 //! | said by | where | how |
 //! |---|---|---|
 //! | RFC 9110, 10.2.3 | `retry-after` | seconds (here also a fraction), or one of three forms of date |
-//! | Azure, OpenAI | `retry-after-ms` | milliseconds: the value of `retry-after`, more exactly |
+//! | Azure, OpenAI | `retry-after-ms` | milliseconds: the value of `retry-after`, more exactly, where that rounds it up |
 //! | Google RPC | `RetryInfo.retryDelay` | handed in, see [`duration_text`] |
 //! | everybody | the error's message | "try again in 1m12.5s", "Please retry after 6 seconds" |
 //! | OpenAI | `x-ratelimit-{remaining,reset}-*` | "6m0s", "200ms", seconds |
@@ -139,14 +140,18 @@ fn hear_retry_after(headers: &HeaderMap, now: Nanos, told: &mut Told) {
     for value in headers.get_all("retry-after-ms") {
         told.hear(text_of(value).and_then(|text| times(text, SECOND / 1000)).map(span));
     }
-    if told.longest.is_some() {
-        return;
-    }
+    let exact = told.longest;
     for value in headers.get_all(http::header::RETRY_AFTER) {
         let seconds = text_of(value).and_then(|text| times(text, SECOND)).map(span);
         let spelt = || text_of(value).and_then(duration_text);
         let date = || http_date(value).map(|date| span(date.saturating_sub(now)));
         told.hear(seconds.or_else(spelt).or_else(date));
+    }
+    // Seconds that are no more than the milliseconds rounded up say nothing beside them.
+    if let (Some(exact), Some(longest)) = (exact, told.longest)
+        && longest - exact < Duration::from_secs(1)
+    {
+        told.longest = Some(exact);
     }
 }
 

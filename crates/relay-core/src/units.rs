@@ -50,6 +50,18 @@ const SIZES: [(&str, u128); 8] = [
     ("B", 1),
 ];
 
+/// The units of time that are read, shortest first.
+#[must_use]
+pub fn time_units() -> Vec<&'static str> {
+    TIMES.iter().rev().map(|(name, _)| *name).collect()
+}
+
+/// The units of size that are read, smallest first.
+#[must_use]
+pub fn size_units() -> Vec<&'static str> {
+    SIZES.iter().rev().map(|(name, _)| *name).collect()
+}
+
 const TIME_FORMS: &str = "write a number and ms, s, min, h or d, such as \"30s\", \"1.5s\" or \"15min\"";
 const SIZE_FORMS: &str =
     "write a number and KiB, MiB, GiB, kB, MB or GB, such as \"64KiB\", or a plain count of bytes";
@@ -89,15 +101,20 @@ pub fn bytes(text: &str) -> Result<u64, Invalid> {
     u64::try_from(count).map_err(|_too_many| Invalid::new("is too large", SIZE_FORMS))
 }
 
-/// Writes a length of time the way settings spell it, in the longest unit that needs no fraction
-/// (or in seconds, with one).
+/// Below this a time is written in seconds: that is how the services, the clients and the defaults of ours state
+/// limits of a few minutes.
+const IN_SECONDS: Duration = Duration::from_secs(600);
+
+/// Writes a length of time the way the defaults are written: below ten minutes in seconds or less, from there on in the
+/// longest unit that needs no fraction (or in seconds, with one).
 #[must_use]
 pub fn show_duration(time: Duration) -> String {
     let nanos = time.as_nanos();
     if nanos == 0 {
         return "0s".to_owned();
     }
-    let whole = TIMES.iter().find(|(_, scale)| nanos.is_multiple_of(*scale));
+    let is_short = |name: &str| time >= IN_SECONDS || matches!(name, "s" | "ms");
+    let whole = TIMES.iter().find(|(name, scale)| is_short(name) && nanos.is_multiple_of(*scale));
     match whole {
         Some((name, scale)) if *name != "ms" || nanos < 1_000_000_000 => format!("{}{name}", nanos / scale),
         Some(_) | None => format!("{}s", time.as_secs_f64()),
@@ -242,8 +259,11 @@ mod tests {
 
     #[test]
     fn numbers_are_shown_in_the_unit_that_needs_no_fraction() {
-        let shown = [0, 80, 1500, 30_000, 900_000, 21_600_000, 604_800_000].map(Duration::from_millis);
-        assert_eq!(shown.map(show_duration), ["0s", "80ms", "1.5s", "30s", "15min", "6h", "7d"]);
+        let shown = [0, 80, 1500, 30_000, 300_000, 600_000, 605_000, 900_000, 21_600_000, 604_800_000];
+        assert_eq!(
+            shown.map(Duration::from_millis).map(show_duration),
+            ["0s", "80ms", "1.5s", "30s", "300s", "10min", "605s", "15min", "6h", "7d"]
+        );
         assert_eq!(
             [0, 1, 65_536, 128_000_000, 1 << 30].map(show_bytes),
             ["0B", "1B", "64KiB", "128MB", "1GiB"]

@@ -4,13 +4,15 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use relay_core::budget::Spent;
 use relay_core::call::{Call, Ending, Plan, Step};
 use relay_core::decide::{Right, right};
 use relay_core::dialect::{Reply, judge, route};
 use relay_core::evidence::{Nature, Operation};
 use relay_core::failure::{Bar, Failure, Told};
+use relay_core::preamble::{Asked, Head, Hold, Preamble, Verdict};
 use relay_core::{ClientLimit, Curve, Dice, Event, Evidence, Fault, Moment, Profile};
 
 const PAGE: &str = include_str!("../../../docs/faults.md");
@@ -120,9 +122,44 @@ const PATHS: [&str; 6] = [
     "/v1/anything",
 ];
 
+/// What stands in the first cell of a success that is a page.
+const WEB_PAGE: &str = "200, a page";
+
+#[test]
+fn the_meaning_of_a_page() {
+    let rows = table("What a status says");
+    let row = rows.iter().find(|row| row[0] == WEB_PAGE).expect("it has a row");
+    for (path, streams) in PATHS[..5].iter().flat_map(|path| [(path, false), (path, true)]) {
+        let judged = |took| {
+            let sent = Moment::after_start(Duration::from_secs(1));
+            let hold = Hold { bytes: 1024, time: None };
+            let dialect = route(&Method::POST, path).dialect;
+            let asked = Asked { dialect, generation: true, streams, hold, withhold: &[] };
+            let html = HeaderValue::from_static("text/html; charset=utf-8");
+            let headers = [(CONTENT_TYPE, html)].into_iter().collect();
+            let arrived = sent + Duration::from_secs(took);
+            let head = Head { status: StatusCode::OK, headers, bodiless: false, sent, arrived };
+            let mut listener = Preamble::new(asked, head, UNIX_EPOCH);
+            assert_eq!(listener.at_head(), Verdict::Hold);
+            match listener.hear(b"\n<!doctype html>", 16, arrived) {
+                Verdict::Fault(failure) => *failure,
+                other @ (Verdict::Hold | Verdict::Pass | Verdict::Cut { .. }) => panic!("{other:?}"),
+            }
+        };
+        let (prompt, slow) = (judged(15), judged(16));
+        let says = [
+            WEB_PAGE.to_owned(),
+            prompt.fault.name().to_owned(),
+            evidence_in_words(&prompt),
+            evidence_in_words(&slow),
+        ];
+        assert_eq!(row.as_slice(), says, "{path}");
+    }
+}
+
 #[test]
 fn the_meaning_of_statuses() {
-    for row in body_of(&table("What a status says")) {
+    for row in body_of(&table("What a status says")).iter().filter(|row| row[0] != WEB_PAGE) {
         let (status, headers) = answer(&row[0]);
         for path in PATHS {
             let judged = |took| {

@@ -150,7 +150,7 @@ impl Answer {
                     };
                 }
                 () = wait_for(clock, due) => verdict = self.preamble.timed_out(),
-                () = limit.passed() => return Verdict::Hold,
+                () = limit.passed() => return self.preamble.fell_silent(),
             }
         }
         if let Verdict::Cut { at, .. } = &verdict {
@@ -301,6 +301,11 @@ impl Answer {
     /// Whether its last word was heard.
     pub(crate) const fn has_ended(&self) -> bool {
         self.preamble.has_ended()
+    }
+
+    /// Whether it has completed a Codex turn; see [`Preamble::has_completed`].
+    pub(crate) const fn has_completed(&self) -> bool {
+        self.preamble.has_completed()
     }
 
     /// Whether nothing is held and the upstream has no more.

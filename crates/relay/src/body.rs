@@ -5,7 +5,7 @@ use std::error::Error as _;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,25 +17,35 @@ use hyper::body::Incoming;
 use crate::clock::IdleLimit;
 use crate::upstream::io_kind;
 
+/// So much is made ready for a body in one go, whatever it announces.
+const AT_ONCE: usize = 1 << 20;
+
 /// The room that all kept bodies share.
 #[derive(Debug)]
 pub struct Room {
     left: AtomicUsize,
+    was_full: AtomicBool,
+    was_told: AtomicBool,
 }
 
 impl Room {
     /// Room for `bytes`.
     #[must_use]
     pub fn new(bytes: usize) -> Arc<Self> {
-        Arc::new(Self { left: AtomicUsize::new(bytes) })
+        Arc::new(Self {
+            left: AtomicUsize::new(bytes),
+            was_full: AtomicBool::new(false),
+            was_told: AtomicBool::new(false),
+        })
     }
 
     fn reserve(&self, bytes: usize) -> bool {
         self.left.try_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(bytes)).is_ok()
     }
 
-    fn take(self: &Arc<Self>, bytes: usize) -> Option<Place> {
-        self.reserve(bytes).then(|| Place { room: Arc::clone(self), bytes })
+    /// Whether a body that is small enough did not fit, for the first time.
+    pub fn became_full(&self) -> bool {
+        self.was_full.load(Ordering::Relaxed) && !self.was_told.swap(true, Ordering::Relaxed)
     }
 }
 
@@ -53,6 +63,19 @@ impl Place {
             self.bytes += more;
         }
         grown
+    }
+}
+
+impl Place {
+    /// These bytes, which keep the place as long as any of them is there, wherever they are on their way.
+    fn holding(self, bytes: Bytes) -> Bytes {
+        struct Placed(Bytes, #[expect(dead_code, reason = "it is there to be dropped")] Place);
+        impl AsRef<[u8]> for Placed {
+            fn as_ref(&self) -> &[u8] {
+                &self.0
+            }
+        }
+        Bytes::from_owner(Placed(bytes, self))
     }
 }
 
@@ -139,26 +162,24 @@ impl Body for Upload {
 /// # Errors
 /// Where the client's upload breaks off, stops or is malformed.
 pub async fn take(mut body: Upload, each: usize, room: &Arc<Room>) -> Result<Taken, UploadError> {
-    let announced = body.size_hint().lower();
-    let mut place = match usize::try_from(announced)
-        .ok()
-        .filter(|bytes| *bytes <= each)
-        .and_then(|bytes| room.take(bytes))
-    {
-        Some(place) => place,
-        None => return Ok(Taken::Passing(Passing { first: Bytes::new(), rest: body })),
-    };
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > each {
+        return Ok(Taken::Passing(Passing { first: Bytes::new(), rest: body }));
+    }
+    // Room is taken as bytes come: an announcement costs nothing, and would keep others out.
+    let mut place = Place { room: Arc::clone(room), bytes: 0 };
     let mut first: Option<Bytes> = None;
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else { continue };
         let length = first.as_ref().map_or(whole.len(), Bytes::len) + data.len();
-        let fits = length <= each && (length <= place.bytes || place.grow(length - place.bytes));
+        let small = length <= each;
+        let fits = small && place.grow(data.len());
         // A body that came in one piece is kept without a copy.
         match first.take() {
             None if whole.is_empty() => first = Some(data),
             Some(start) => {
-                whole.reserve(usize::try_from(announced).unwrap_or(0).min(each).max(length));
+                whole.reserve(announced.min(AT_ONCE).max(length));
                 whole.extend_from_slice(&start);
                 whole.extend_from_slice(&data);
             }
@@ -166,7 +187,10 @@ pub async fn take(mut body: Upload, each: usize, room: &Arc<Room>) -> Result<Tak
         }
         if !fits {
             let first = first.unwrap_or_else(|| whole.freeze());
-            return Ok(Taken::Passing(Passing { first, rest: body }));
+            if small {
+                room.was_full.store(true, Ordering::Relaxed);
+            }
+            return Ok(Taken::Passing(Passing { first: place.holding(first), rest: body }));
         }
     }
     Ok(Taken::Kept(first.unwrap_or_else(|| whole.freeze()), place))
@@ -255,10 +279,16 @@ mod tests {
     #[test]
     fn room_is_shared_and_comes_back() {
         let room = Room::new(100);
-        let mut one = room.take(60).unwrap();
-        assert!(room.take(50).is_none());
+        let place = || Place { room: Arc::clone(&room), bytes: 0 };
+        let (mut one, mut other) = (place(), place());
+        assert!(one.grow(60) && !other.grow(50));
         assert!(one.grow(40) && !one.grow(1));
-        drop(one);
-        assert!(room.take(100).is_some());
+        // Bytes that pass keep it until the last of them has left.
+        let passing = one.holding(Bytes::from_static(b"all that was read"));
+        let rest = passing.slice(4..);
+        drop(passing);
+        assert!(!other.grow(1));
+        drop(rest);
+        assert!(other.grow(100));
     }
 }

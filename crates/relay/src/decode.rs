@@ -146,7 +146,12 @@ impl Decoder {
         out: &mut Vec<u8>,
     ) -> Result<(), Undecodable> {
         let sink = self.stage.sink();
-        out.append(&mut sink.text);
+        if out.is_empty() {
+            // No copy of what may be a hundred megabytes.
+            std::mem::swap(out, &mut sink.text);
+        } else {
+            out.append(&mut sink.text);
+        }
         let why = if sink.over { Undecodable::TooLarge } else { why };
         if done.is_err() {
             self.failed = Some(why);

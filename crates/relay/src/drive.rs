@@ -293,11 +293,9 @@ impl Drive {
             tried,
         };
         let outcome = ending.outcome();
-        let said = match ending {
-            // Nothing is to be changed, and alone the client would see just this.
-            Ending::Refused(Why::MayHaveRun, _) if self.order.untouched => Say::Cut,
-            _ => say(&listener, ending),
-        };
+        // Where nothing is to be changed, a cut is a cut, as it would be without the relay.
+        let is_cut = self.order.untouched && matches!(ending, Ending::Refused(Why::MayHaveRun, _));
+        let said = if is_cut { Say::Cut } else { say(&listener, ending) };
         match (said, told) {
             (Say::Upstream(touch), Some(mut answer)) => {
                 answer.release();

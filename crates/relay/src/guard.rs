@@ -8,7 +8,7 @@
 //! | path | `Host` | `Origin` | `Sec-Fetch-Site` |
 //! |---|---|---|---|
 //! | control (`/healthz`, `/__steady/…`) | must be ours | absent or ours | not looked at: a link may lead here |
-//! | forwarding | ours or allowed where only `Sec-Fetch-Site: same-origin` speaks for the page, else not looked at: a proxy or container may rename us | absent, ours or allowed | absent, `same-origin` or `none` |
+//! | forwarding | ours or allowed where only `Sec-Fetch-Site: same-origin` speaks for the page; an address, `localhost` or allowed where a key would be lent; else not looked at: a proxy or container may rename us | absent, ours or allowed | absent, `same-origin` or `none` |
 //!
 //! `same-site` is refused as `cross-site` is: a site has no port, so a page of any other program on this
 //! machine is "same-site" with us. A page whose `Origin` the user allowed passes with either.
@@ -32,7 +32,9 @@ const QUOTED: usize = 80;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The `Host` is not one of ours: the mark of DNS rebinding.
-    #[error("this address answers only under its own names, not under {0}")]
+    #[error(
+        "this address answers only under its own names, not under {0}; if a page or a proxy of yours uses that name, add its origin to allowed_origins"
+    )]
     ForeignHost(String),
     /// A page from elsewhere asks.
     #[error("requests from the page {0} are refused; if it is yours, add it to allowed_origins")]
@@ -118,6 +120,26 @@ impl Guard {
         } else {
             Ok(())
         }
+    }
+
+    /// Checks a request that brings no credential and would be lent one: a page whose own name was led here (DNS
+    /// rebinding) reads as from its own origin, and browsers then say nothing of it. An address is no name that could
+    /// be led anywhere, and a page knows no token.
+    ///
+    /// # Errors
+    /// [`Refusal`] where it was sent to a name that is neither this machine's nor allowed.
+    pub fn lending(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        if self.token.is_some() || !headers.contains_key(HOST) {
+            return Ok(());
+        }
+        one_host(headers, |host| {
+            let name = host_and_port(host, 80).map_or("", |(name, _)| name);
+            let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+            bare.parse::<IpAddr>().is_ok()
+                || name.eq_ignore_ascii_case("localhost")
+                || self.names.iter().any(|known| known.eq_ignore_ascii_case(name))
+                || self.names_allowed(host)
+        })
     }
 
     /// Checks the token. Answers the path and query without a token prefix, where there was one.
@@ -346,7 +368,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, host);
         let text = guard().control(&headers).unwrap_err().to_string();
-        assert!(text.chars().count() < 200 && text.chars().all(|c| !c.is_control()), "{text}");
+        assert!(text.chars().count() < 260 && text.chars().all(|c| !c.is_control()), "{text}");
     }
 
     #[test]

@@ -108,6 +108,13 @@ impl OpenCall {
         self.close(Outcome::Cut);
     }
 
+    /// The answer completes its turn, however the call ends: the turn's cuts count anew.
+    pub(crate) fn turn_completed(&self) {
+        if let (false, Some(turn)) = (self.closed, &self.client.turn) {
+            self.shared.ledger().completed(turn);
+        }
+    }
+
     /// The call has ended; only the first word counts.
     pub(crate) fn close(&mut self, outcome: Outcome) {
         if std::mem::replace(&mut self.closed, true) {
@@ -117,12 +124,9 @@ impl OpenCall {
         let now = self.now();
         match outcome {
             Outcome::Served => {
-                let mut ledger = self.shared.ledger();
                 if let Some(body) = self.body.known_hash() {
+                    let mut ledger = self.shared.ledger();
                     ledger.forget(&Identity::new(&self.client, self.body.credential(), body));
-                }
-                if let Some(turn) = &self.client.turn {
-                    ledger.completed(turn);
                 }
             }
             // Once output was seen, a re-send is a call of its own.

@@ -9,7 +9,7 @@ use relay_core::{ClientLimit, Profile, ProfileOverrides};
 use crate::wishes::Wishes;
 
 /// How long an attended Codex call is held: it has no limit of its own for a head, and a person can press Esc.
-const ATTENDED_CODEX: Duration = Duration::from_secs(30 * 60);
+pub(crate) const ATTENDED_CODEX: Duration = Duration::from_secs(30 * 60);
 
 /// The profile's name and its numbers.
 pub(crate) fn of(
@@ -46,7 +46,7 @@ fn chosen(config: &Config, choice: &ProfileChoice, client: &Client) -> (String, 
     }
 }
 
-fn changed(by: &ProfileOverrides, profile: Profile) -> Profile {
+pub(crate) fn changed(by: &ProfileOverrides, profile: Profile) -> Profile {
     // A contradiction is refused when the settings are read.
     by.apply(&profile).unwrap_or(profile)
 }

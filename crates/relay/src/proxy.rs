@@ -13,6 +13,7 @@ use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use relay_core::config::ProxyChoice;
 
+use crate::settings::Env;
 use crate::target::Upstream;
 
 /// How a proxy is spoken to.
@@ -130,6 +131,31 @@ impl SystemProxies {
     pub fn none() -> Self {
         Self(Arc::new(Matcher::builder().build()))
     }
+}
+
+/// The variables that name a proxy, each in both cases. Of two the first that is there counts, be it empty.
+const VARIABLES: [[&str; 2]; 3] =
+    [["HTTPS_PROXY", "https_proxy"], ["HTTP_PROXY", "http_proxy"], ["ALL_PROXY", "all_proxy"]];
+
+/// Says of each variable that names no proxy we can use that it is passed over. Its value may hold a password.
+pub(crate) fn passed_over(env: Env<'_>) -> impl Iterator<Item = String> {
+    let anywhere = Uri::from_static("https://upstream.invalid");
+    let is_usable = move |text: &str| {
+        let found = Matcher::builder().all(text).build().intercept(&anywhere);
+        found.as_ref().and_then(Proxy::of).is_some()
+    };
+    let set = move |names: [&'static str; 2]| {
+        names.into_iter().find_map(|name| Some((name, env.value(name)?.into_string().ok()?)))
+    };
+    let schemes = Speech::NAMES.map(|(name, ..)| name).join(", ");
+    VARIABLES.into_iter().filter_map(set).filter(move |(_, text)| !text.is_empty() && !is_usable(text)).map(
+        move |(name, _)| {
+            format!(
+                "{name} in the environment names no proxy that can be used, and is passed over: write it as \
+                 scheme://host:port, with one of {schemes}"
+            )
+        },
+    )
 }
 
 impl fmt::Debug for SystemProxies {

@@ -21,7 +21,8 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use relay_core::config::Config;
+use relay_core::Profile;
+use relay_core::config::{Config, ProfileChoice};
 use relay_core::decide::{Right, right};
 use relay_core::dialect::{self, Because};
 use relay_core::evidence::{Evidence, Nature, Operation, PROMPT};
@@ -30,7 +31,12 @@ use relay_core::moment::Moment;
 use relay_core::preamble::{Asked, Head, Hold, Preamble, Verdict};
 use relay_core::redact::in_one_line;
 use relay_core::retry_after::Advice;
+use relay_core::units::show_duration;
+use relay_core::wait::floor;
 use serde_json::{Value, json};
+
+use crate::profile::{ATTENDED_CODEX, changed};
+use crate::settings::own_rule;
 
 /// What is asked on the command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
@@ -95,6 +101,56 @@ pub struct Finding {
     pub late: Failure,
     /// Why; `None` where no answer told of it.
     pub because: Option<Because>,
+    /// Where the user's own rule stands that is the reason: `config.toml:12`.
+    pub rule_at: Option<String>,
+    /// Who bears the wait that the answer asks for.
+    pub patience: Patience,
+}
+
+/// Which profiles bear a wait: one that is longer than the patience is not waited for, and the answer goes back at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patience {
+    /// The profile of the settings; for `auto` the one that it takes where nothing is known of the client.
+    pub profile: String,
+    /// How long that one waits.
+    pub longest: Duration,
+    /// Whether it bears the wait.
+    pub bears: bool,
+    /// All profiles that do, and how long each waits.
+    pub borne_by: Vec<(String, Duration)>,
+}
+
+impl Patience {
+    fn of(config: &Config, advice: Advice) -> Self {
+        let auto = config.profile == ProfileChoice::Auto;
+        let profile = if auto { "interactive" } else { config.profile.name() };
+        let mut all: Vec<_> = config
+            .profiles
+            .iter()
+            .map(|(name, profile)| (name.clone(), changed(&config.numbers, profile.clone())))
+            .collect();
+        let longest = |name: &str, all: &[(String, Profile)]| {
+            all.iter().find(|(its, _)| its == name).map_or(Duration::ZERO, |(_, profile)| profile.patience)
+        };
+        let own = longest(profile, &all);
+        if let Some(codex) =
+            auto.then(|| Profile { patience: own.max(ATTENDED_CODEX), ..Profile::interactive() })
+        {
+            all.push(("auto with Codex".to_owned(), codex));
+        }
+        let bears = |profile: &Profile| floor(advice, profile) <= profile.patience;
+        let borne_by: Vec<_> = all
+            .into_iter()
+            .filter(|(_, profile)| bears(profile))
+            .map(|(name, profile)| (name, profile.patience))
+            .collect();
+        Self {
+            profile: profile.to_owned(),
+            longest: own,
+            bears: borne_by.iter().any(|(name, _)| name == profile),
+            borne_by,
+        }
+    }
 }
 
 /// What a recorded answer would be taken for under these settings, at this time of day.
@@ -137,7 +193,14 @@ pub fn test_rule(
     let (late, _, _) = listen(PROMPT + Duration::from_secs(1));
     let verdict = match (prompt, late, commits_at) {
         (Verdict::Fault(prompt), Verdict::Fault(late), None) => {
-            Taken::Failure(Box::new(Finding { prompt: *prompt, late: *late, because }))
+            let patience = Patience::of(config, prompt.advice);
+            Taken::Failure(Box::new(Finding {
+                prompt: *prompt,
+                late: *late,
+                because,
+                rule_at: None,
+                patience,
+            }))
         }
         (verdict, _, commits_at) => Taken::Answer {
             commits_at: commits_at.unwrap_or(recorded.body.len()),
@@ -171,6 +234,16 @@ fn heard(mut listener: Preamble, body: &[u8], now: Moment) -> (Verdict, Option<B
 }
 
 impl Report {
+    /// Names the place of the user's own rule, where one is the reason: `places` are those of all, in the order of the
+    /// file.
+    pub fn name_rule(&mut self, places: &[String]) {
+        let Taken::Failure(finding) = &mut self.verdict else { return };
+        if let Some(Because::Yours(rule)) = &finding.because {
+            let at = places.iter().enumerate().find(|(nth, _)| *rule.source == own_rule(nth + 1));
+            finding.rule_at = at.map(|(_, place)| place.clone());
+        }
+    }
+
     /// The whole report in one line: fault, evidence and told wait, or where the answer is committed.
     #[must_use]
     pub fn summary(&self) -> String {
@@ -219,7 +292,13 @@ impl Report {
                     "code": finding.prompt.code,
                     "evidence": { "prompt": evidence(&finding.prompt), "late": evidence(&finding.late) },
                     "told_wait": told,
-                    "rule": { "sign": sign, "source": source },
+                    "rule": { "sign": sign, "source": source, "at": finding.rule_at },
+                    "patience": {
+                        "profile": finding.patience.profile,
+                        "longest": finding.patience.longest.as_secs_f64(),
+                        "bears": finding.patience.bears,
+                        "borne_by": finding.patience.borne_by.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+                    },
                     "resend": actions,
                 } })
             }
@@ -252,24 +331,25 @@ impl fmt::Display for Report {
                     told_where(&finding.prompt)
                 )?;
                 let (sign, source) = finding.reason();
-                writeln!(
-                    out,
-                    "because    {sign}{}",
-                    source.map_or(String::new(), |from| format!(" [{from}]"))
-                )?;
+                let source = match (&finding.because, source, &finding.rule_at) {
+                    (Some(Because::Yours(_)), Some(own), Some(at)) => format!(", by {own} ({at})"),
+                    (Some(Because::Yours(_)), Some(own), None) => format!(", by {own}"),
+                    (_, Some(from), _) => format!(" [{from}]"),
+                    (_, None, _) => String::new(),
+                };
+                writeln!(out, "because    {sign}{source}")?;
                 writeln!(out, "evidence   {}", finding.evidence_in_words())?;
-                writeln!(out, "told wait  {}", wait_in_words(finding.prompt.advice))?;
+                writeln!(out, "told wait  {}", finding.wait_in_words())?;
                 if let Some(message) = finding.prompt.message.as_deref() {
                     writeln!(out, "its words  {}", in_one_line(message, 200))?;
                 }
                 let mut lines = String::new();
+                let bears = finding.patience.bears;
                 for (asked, prompt, late) in finding.actions() {
-                    let late = if late == prompt {
-                        String::new()
-                    } else {
-                        format!("; if it comes late, {}", in_words(late))
-                    };
-                    writeln!(lines, "{asked:<10} {}{late}", in_words(prompt))?;
+                    let (prompt, late) = (in_words(prompt, bears), in_words(late, bears));
+                    let late =
+                        if late == prompt { String::new() } else { format!("; if it comes late, {late}") };
+                    writeln!(lines, "{asked:<10} {prompt}{late}")?;
                 }
                 out.write_str(lines.trim_end())
             }
@@ -296,6 +376,39 @@ impl Finding {
         }
         let seconds = PROMPT.as_secs();
         format!("{prompt} if it comes within {seconds} s, else {late}")
+    }
+
+    /// The wait that the answer asks for, and what comes of it.
+    fn wait_in_words(&self) -> String {
+        let is_sent_again =
+            self.actions().iter().any(|(_, prompt, late)| [*prompt, *late] != [Right::Never; 2]);
+        let words = match self.prompt.advice {
+            Advice::Silent if is_sent_again => "none: the profile's curve".to_owned(),
+            Advice::Silent => "none".to_owned(),
+            Advice::Useless if is_sent_again => {
+                "one that says nothing: the curve, and the profile's least wait".to_owned()
+            }
+            Advice::Useless => "one that says nothing".to_owned(),
+            Advice::Wait(told) => format!("{} at least", show_duration(told)),
+        };
+        if !is_sent_again {
+            return format!("{words}; nothing is sent again");
+        }
+        let Patience { profile, longest, bears, borne_by } = &self.patience;
+        if *bears {
+            return words;
+        }
+        let in_words = |(name, longest): &(String, Duration)| format!("{name} ({})", show_duration(*longest));
+        let who = match borne_by.as_slice() {
+            [] => "no profile waits so long".to_owned(),
+            some => {
+                format!("these wait so long: {}", some.iter().map(in_words).collect::<Vec<_>>().join(", "))
+            }
+        };
+        format!(
+            "{words}, which is longer than the patience of {profile} ({}): the answer goes back at once; {who}",
+            show_duration(*longest)
+        )
     }
 
     /// The sign and its source.
@@ -325,8 +438,12 @@ impl Finding {
     }
 }
 
-const fn in_words(right: Right) -> &'static str {
+/// `bears`: whether the profile bears the wait.
+const fn in_words(right: Right, bears: bool) -> &'static str {
     match right {
+        Right::Free | Right::Failed | Right::Grant if !bears => {
+            "not sent again, since the wait is too long: the answer goes to the client as it is"
+        }
         Right::Free => "sent again, as often as the profile allows",
         Right::Failed => "sent again, a few times (`failed_sends`)",
         Right::Grant => "sent again by a grant (`ambiguous_resends`): it may be billed twice",
@@ -349,14 +466,6 @@ fn told_where(failure: &Failure) -> &'static str {
         Told::InBody => "inside its body",
         Told::InStream => "inside its stream",
         Told::ByTransport => "by its end",
-    }
-}
-
-fn wait_in_words(advice: Advice) -> String {
-    match advice {
-        Advice::Silent => "none: the profile's curve".to_owned(),
-        Advice::Useless => "one that says nothing: the curve, and the profile's least wait".to_owned(),
-        Advice::Wait(told) => format!("{told:?} at least"),
     }
 }
 

@@ -3,13 +3,14 @@
 //!
 //! Files are looked at every two seconds, since that works the same on every system and every file system.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use relay_core::config::Config;
 
-use crate::settings::Places;
+use crate::settings::{Places, Shown};
 
 /// How often files are looked at.
 pub const EVERY: Duration = Duration::from_secs(2);
@@ -91,6 +92,59 @@ fn stamp(path: &PathBuf) -> Stamp {
     Some(Look::File(found.modified().ok()?, found.len()))
 }
 
+/// The keys that differ, by their names: `timeouts.idle`, `upstream.mine.url`. Of an entry of a list its key is named,
+/// not which one it is. Never empty where the settings differ.
+#[must_use]
+pub fn changed(old: (&Config, &[Shown]), new: (&Config, &[Shown])) -> Vec<String> {
+    let place = |key: &Shown| (key.section.clone(), key.nth, key.key.clone());
+    let values = |shown: &[Shown]| -> BTreeMap<_, _> {
+        shown.iter().map(|key| (place(key), key.value.clone())).collect()
+    };
+    let before = values(old.1);
+    let mut gone = before.clone();
+    let mut names = Vec::new();
+    let mut add = |(section, _, key): &(String, usize, String)| {
+        let section = section.trim_matches(['[', ']']);
+        let name = if key.is_empty() { section.to_owned() } else { format!("{section}.{key}") };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    };
+    for key in new.1 {
+        let place = place(key);
+        let same = gone.remove(&place).is_some_and(|value| value == key.value);
+        if !same || hidden_differs(key, old.0, new.0) {
+            add(&place);
+        }
+    }
+    gone.keys().for_each(add);
+    if names.is_empty() && old.0 != new.0 {
+        names.push("what is not shown".to_owned());
+    }
+    names
+}
+
+/// Whether a key that shows nothing of its value differs: a secret is masked in both.
+fn hidden_differs(key: &Shown, old: &Config, new: &Config) -> bool {
+    let section = key.section.trim_matches(['[', ']']);
+    match (section.split_once('.'), section, key.key.as_str()) {
+        (_, "relay", "token") => old.token != new.token,
+        (_, "relay", "upstream") => old.upstream != new.upstream,
+        (_, "relay", "proxy") => old.proxy != new.proxy,
+        (Some(("upstream", name)), _, key) => {
+            let [old, new] = [old, new].map(|config| config.upstreams.get(name));
+            match key {
+                "url" => old.map(|it| &it.url) != new.map(|it| &it.url),
+                "headers" => old.map(|it| &it.headers) != new.map(|it| &it.headers),
+                "api_key" => old.map(|it| &it.api_key) != new.map(|it| &it.api_key),
+                "proxy" => old.map(|it| &it.proxy) != new.map(|it| &it.proxy),
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}
+
 /// The keys that differ and hold only from a start on.
 #[must_use]
 pub fn needs_restart(started_with: &Config, now: &Config) -> Vec<String> {
@@ -134,6 +188,50 @@ mod tests {
         fs::remove_file(&path).unwrap();
         watch.look_now();
         assert!(tokio::time::timeout(minute, watch.changed()).await.is_err(), "it was looked at");
+    }
+
+    #[test]
+    fn what_was_changed_is_named_and_no_value_shown() {
+        use crate::settings::{Flags, Loaded, NO_VARIABLES, load};
+        let loaded = |text: &str| -> Loaded {
+            let flags = Flags { config: Some("config.toml".into()), ..Flags::default() };
+            load(&flags, &NO_VARIABLES, &|_| Ok(text.as_bytes().to_vec())).unwrap()
+        };
+        let names = |old: &str, new: &str| {
+            let (old, new) = (loaded(old), loaded(new));
+            changed((&old.config, &old.shown), (&new.config, &new.shown)).join(" ")
+        };
+        let mine = |rest: &str| format!("[upstream.mine]\nurl = \"http://localhost:1\"\n{rest}");
+        for (old, new, expected) in [
+            ("", "", ""),
+            ("", "[timeouts]\nidle = \"3s\"\n[relay]\nport = 1\n", "relay.port timeouts.idle"),
+            ("[relay]\nprofile = \"batch\"\n", "", "relay.profile"),
+            (
+                "[relay]\ntoken = \"hunter2hunter2hunter2\"\n",
+                "[relay]\ntoken = \"hunter3hunter3hunter3\"\n",
+                "relay.token",
+            ),
+            (
+                &mine("headers = { a = \"1\" }\napi_key = \"k\"\n"),
+                &mine("headers = { a = \"2\" }\napi_key = \"l\"\n"),
+                "upstream.mine.headers upstream.mine.api_key",
+            ),
+            (
+                "[relay]\nproxy = \"http://me:hunter2@p\"\n",
+                "[relay]\nproxy = \"http://me:hunter3@p\"\n",
+                "relay.proxy",
+            ),
+            (
+                "[[route]]\nmodel = \"a\"\nsends = 1\n[[route]]\nmodel = \"b\"\nsends = 1\n",
+                "[[route]]\nmodel = \"a\"\nsends = 2\n",
+                "route.sends route.model",
+            ),
+            ("", "[[route]]\n", "route"),
+        ] {
+            assert_eq!(names(old, new), expected, "{old}\n{new}");
+        }
+        // A new entry is named key by key.
+        assert!(names("", &mine("")).starts_with("upstream.mine.url upstream.mine.headers"));
     }
 
     #[test]

@@ -190,7 +190,8 @@ impl ReplyBody {
     /// Nothing more of it goes to the client, who is told why.
     pub(crate) fn give_up(self) {
         if let Kind::Passing(mut passing) = self.kind {
-            passing.call.close(Outcome::Broken);
+            let served = passing.outcome == Outcome::Served;
+            passing.call.close(if served { Outcome::Broken } else { passing.outcome });
         }
     }
 
@@ -238,10 +239,10 @@ impl Passing {
         self.answer.stop_reading();
         Poll::Ready(if self.answer.has_ended() {
             // The last word was said; only the connection stayed open.
-            self.call.close(self.outcome);
+            self.close(self.outcome);
             None
         } else {
-            self.call.close(Outcome::Broken);
+            self.close(Outcome::Broken);
             Some(Err(Abort::Silent))
         })
     }
@@ -302,11 +303,11 @@ impl Passing {
     fn end(&mut self, ending: Verdict) -> Option<Result<Frame<Bytes>, Abort>> {
         match ending {
             Verdict::Hold | Verdict::Pass => {
-                self.call.close(self.outcome);
+                self.close(self.outcome);
                 None
             }
             Verdict::Fault(_) => {
-                self.call.close(if self.answer.has_ended() { self.outcome } else { Outcome::Broken });
+                self.close(Outcome::Broken);
                 Some(Err(Abort::Broken))
             }
             Verdict::Cut { fault, .. } => {
@@ -314,6 +315,13 @@ impl Passing {
                 Some(Err(Abort::Cut))
             }
         }
+    }
+
+    fn close(&mut self, outcome: Outcome) {
+        if self.answer.has_completed() {
+            self.call.turn_completed();
+        }
+        self.call.close(outcome);
     }
 
     /// Whether the client has all that it was promised; hyper stops asking then.
@@ -329,7 +337,7 @@ impl Drop for Passing {
         // A client that hangs up on a failure it was told has met that failure.
         let told = self.outcome != Outcome::Served;
         let outcome = if told || self.is_whole() { self.outcome } else { Outcome::ClientLeft };
-        self.call.close(outcome);
+        self.close(outcome);
     }
 }
 

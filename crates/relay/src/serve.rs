@@ -280,7 +280,12 @@ async fn forward(
         Err(refusal) if upgrades || !may_be_routed => {
             return Ok(refuse(&shared, request, path_of(&full), refusal.into()).await);
         }
-        Ok(target) if upgrades => return Ok(Box::pin(tunnel::open(shared, target, request, place)).await),
+        Ok(target) if upgrades => {
+            return match may_lend(&shared, request.headers(), &verdict, &target) {
+                Ok(()) => Ok(Box::pin(tunnel::open(shared, target, request, place)).await),
+                Err(refusal) => Ok(refuse(&shared, request, path_of(&full), refusal.into()).await),
+            };
+        }
         known => known,
     };
     let opened = shared.clock.now();
@@ -299,11 +304,22 @@ async fn forward(
         },
     };
     drop(upload);
+    if shared.room.became_full() {
+        shared.observers.notice(&Notice::Advice(format!(
+            "the room for request bodies is full (`bodies.total`, {} MiB): what does not fit passes as it comes and \
+             is sent once",
+            shared.config.bodies.total >> 20
+        )));
+    }
     let understood = Understood::of(&shared, &parts, path_of(&full), (&taken, opened), wishes).await;
     let target = match (understood.upstream(), target) {
         (Some(name), _) if to.is_none() => shared.targets.named(name, ask),
         (Some(_) | None, known) => known,
     };
+    let target = target.map_err(Refused::from).and_then(|target| {
+        may_lend(&shared, &parts.headers, &verdict, &target)?;
+        Ok(target)
+    });
     match target {
         Ok(target) => {
             warn_of_plan(&shared, &parts.headers, &verdict, &target);
@@ -313,8 +329,19 @@ async fn forward(
             };
             company.keep(Box::pin(understood.into_call(&shared, parts, target, taken).run())).await
         }
-        Err(refusal) => Ok(in_refusing_words(&shared, &parts, path_of(&full), refusal.into())),
+        Err(refused) => Ok(in_refusing_words(&shared, &parts, path_of(&full), refused)),
     }
+}
+
+/// Whether a request may get what this upstream lends to those that bring no credential.
+fn may_lend(
+    shared: &Shared,
+    headers: &HeaderMap,
+    verdict: &Verdict,
+    target: &Target,
+) -> Result<(), guard::Refusal> {
+    let lends = target.upstream.api_key.is_some() || !target.upstream.headers.is_empty();
+    if lends && *verdict == Verdict::None { shared.guard.lending(headers) } else { Ok(()) }
 }
 
 /// Accounts of some plans may be routed by workspace, which a base URL loses; nothing in a request tells.

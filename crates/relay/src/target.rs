@@ -227,6 +227,9 @@ pub struct Target {
 const NAME_ONE: &str = "hint: start the relay with `--upstream URL` or STEADY_RELAY_UPSTREAM, or choose an entry [upstream.NAME] of the \
      settings: by `upstream = \"NAME\"`, by a [[route]], or by a path that begins with /to/NAME";
 
+/// What [`crate::credential`] recognises, in short.
+const KNOWN: &str = "keys that begin with sk-proj-, sk-svcacct-, sk-ant- or AIza, and ChatGPT sign-ins";
+
 /// Why a request goes nowhere. The relay answers these itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -239,7 +242,9 @@ pub enum Refusal {
     )]
     NoCredential,
     /// A credential that no built-in upstream issued.
-    #[error("the credential in `{0}` is not one this relay can tell, so it is sent nowhere\n{NAME_ONE}")]
+    #[error(
+        "the credential in `{0}` is not one this relay can tell ({KNOWN}), so it is sent nowhere\n{NAME_ONE}"
+    )]
     UnknownCredential(HeaderName),
     /// Two credentials of two houses.
     #[error("`{}` holds {} and `{}` holds {}: one request cannot go to both\n{NAME_ONE}, or send one credential", .0.0, .0.1.describe(), .1.0, .1.1.describe())]

@@ -2,10 +2,12 @@
 //! and nothing is ever sent again.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version, header};
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use crate::body::SendBody;
 use crate::headers::{forwardable, forwardable_answer, forwardable_extensions};
@@ -22,8 +24,10 @@ use crate::upstream::Ask;
 /// requests into the tunnel that nobody has looked at.
 pub(crate) fn is_upgrade(request: &Request<impl Body>) -> bool {
     let headers = request.headers();
-    let wished = headers.get(header::UPGRADE).is_some_and(|to| !to.as_bytes().eq_ignore_ascii_case(b"h2c"));
+    let wished = headers.contains_key(header::UPGRADE) && !names(headers, "h2c");
+    // RFC 9110, section 7.8: of HTTP/1.0 it is no wish.
     wished
+        && request.version() != Version::HTTP_10
         && request.body().is_end_stream()
         && headers.get_all(header::CONNECTION).iter().any(|value| {
             value
@@ -34,7 +38,14 @@ pub(crate) fn is_upgrade(request: &Request<impl Body>) -> bool {
 
 /// Whether it asks for a WebSocket.
 pub(crate) fn is_websocket(headers: &HeaderMap) -> bool {
-    headers.get(header::UPGRADE).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))
+    names(headers, "websocket")
+}
+
+/// Whether a protocol is among those that are wished for.
+fn names(headers: &HeaderMap, protocol: &str) -> bool {
+    let lists = headers.get_all(header::UPGRADE).into_iter().filter_map(|list| list.to_str().ok());
+    let mut wished = lists.flat_map(|list| list.split(',')).map(str::trim);
+    wished.any(|name| name.split('/').next().is_some_and(|name| name.eq_ignore_ascii_case(protocol)))
 }
 
 /// Tells a client to go on over HTTP: Codex does at once and for the whole session on 426, and on nothing else.
@@ -96,10 +107,10 @@ pub(crate) async fn open(
         // The client's connection takes up its place as long as the tunnel is there.
         let _place = place;
         let (Ok(client), Ok(upstream)) = tokio::join!(client_side, upstream_side) else { return };
-        let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
+        let (client, upstream) = (TokioIo::new(client), TokioIo::new(upstream));
         tokio::select! {
             // However it ends, both sides are closed.
-            _ended = tokio::io::copy_bidirectional(&mut client, &mut upstream) => {}
+            () = both_ways(client, upstream, shared.config.limits.stall) => {}
             () = shared.draining() => {}
         }
     });
@@ -110,6 +121,31 @@ pub(crate) async fn open(
     change_protocol(response.headers_mut(), agreed);
     response
 }
+
+/// Carries bytes both ways until both sides are done. Who has closed its side may be gone, and nothing would tell:
+/// the other has `within` from then on.
+async fn both_ways(client: impl Side, upstream: impl Side, within: Duration) {
+    let (mut from_client, mut to_client) = tokio::io::split(client);
+    let (mut from_upstream, mut to_upstream) = tokio::io::split(upstream);
+    let up = async {
+        let carried = tokio::io::copy(&mut from_client, &mut to_upstream).await;
+        carried.and(to_upstream.shutdown().await)
+    };
+    let down = async {
+        let carried = tokio::io::copy(&mut from_upstream, &mut to_client).await;
+        carried.and(to_client.shutdown().await)
+    };
+    let (mut up, mut down) = (std::pin::pin!(up), std::pin::pin!(down));
+    // An error ends it all.
+    tokio::select! {
+        ended = &mut up => if ended.is_ok() { drop(tokio::time::timeout(within, down).await) },
+        ended = &mut down => if ended.is_ok() { drop(tokio::time::timeout(within, up).await) },
+    }
+}
+
+trait Side: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Side for T {}
 
 fn change_protocol(headers: &mut HeaderMap, to: Option<HeaderValue>) {
     if let Some(to) = to {

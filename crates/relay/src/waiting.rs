@@ -180,7 +180,7 @@ impl EarlyStream {
 
 impl EarlyStream {
     /// What the client gets of the first piece of an answer. No event begins with a bracket: what does is one whole, as
-    /// services answer that cannot stream, whatever label is on it.
+    /// services answer that cannot stream, or a page, whatever label is on it.
     fn opened(&mut self, frame: Option<Result<Frame<Bytes>, Abort>>) -> Option<Result<Frame<Bytes>, Abort>> {
         let State::Opening { status, body, blank } = std::mem::replace(&mut self.state, State::Over) else {
             return frame;
@@ -194,6 +194,10 @@ impl EarlyStream {
             Some(b'{' | b'[') => {
                 body.give_up();
                 Some(Ok(self.lost(status, "whole and not as a stream", blank)))
+            }
+            Some(b'<') => {
+                body.give_up();
+                Some(Ok(last(&no_answer(self.early.dialect, status, " with a page"), blank)))
             }
             Some(_) => {
                 self.state = State::Passing(body);
@@ -209,10 +213,14 @@ impl EarlyStream {
     fn lost(&self, status: StatusCode, how: &str, blank: bool) -> Frame<Bytes> {
         let event =
             not_streamed(self.early.dialect, &format!("the service answered {} {how}", status.as_u16()));
-        // Behind what is blank the event has to begin a line of its own.
-        let start = if blank { "\n\n" } else { "" };
-        Frame::data(Bytes::from(format!("{start}{event}")))
+        last(&event, blank)
     }
+}
+
+/// The event that ends the stream. Behind what is blank it has to begin a line of its own.
+fn last(event: &str, blank: bool) -> Frame<Bytes> {
+    let start = if blank { "\n\n" } else { "" };
+    Frame::data(Bytes::from(format!("{start}{event}")))
 }
 
 fn sign(early: Early) -> Frame<Bytes> {
@@ -233,6 +241,11 @@ fn told(answer: Response<ReplyBody>, dialect: &dyn Dialect) -> State {
         answer.into_body().give_up();
         return State::Last(Bytes::from(not_streamed(dialect, &what)));
     }
+    // What is neither an answer nor an error has no place in a stream either.
+    if status.is_redirection() || status == StatusCode::NO_CONTENT || status == StatusCode::RESET_CONTENT {
+        answer.into_body().give_up();
+        return State::Last(Bytes::from(no_answer(dialect, status, "")));
+    }
     if status.is_success() {
         return State::Opening { status, body: Box::new(answer.into_body()), blank: false };
     }
@@ -248,7 +261,18 @@ fn event(dialect: &dyn Dialect, body: &[u8]) -> String {
         let words = String::from_utf8_lossy(body);
         let words: String = words.trim().chars().take(500).collect();
         let words = if words.is_empty() { "the service failed without a word" } else { &words };
-        dialect.error_body(502, Fault::ServerFailed, "server_error", words)
+        failed(dialect, words)
     });
     dialect.error_event(&error)
+}
+
+/// The event that tells of what no model has answered: a page, a redirect.
+fn no_answer(dialect: &dyn Dialect, status: StatusCode, how: &str) -> String {
+    let words =
+        format!("steady-relay: the service answered {}{how} where a stream was asked for", status.as_u16());
+    dialect.error_event(&failed(dialect, &words))
+}
+
+fn failed(dialect: &dyn Dialect, words: &str) -> serde_json::Value {
+    dialect.error_body(502, Fault::ServerFailed, "server_error", words)
 }

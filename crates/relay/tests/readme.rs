@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use relay_core::config::{Config, shipped_profiles};
+use steady_relay::credential::{Verdict, judge};
 use steady_relay::settings::{Flags, NO_VARIABLES, load};
 
 const README: &str = include_str!("../../../README.md");
 
 /// Flags of other programs that the README shows.
-const FOREIGN: [&str; 2] = ["--path", "--release"];
+const FOREIGN: [&str; 3] = ["--locked", "--path", "--release"];
 
 /// Files that links may name although they, or the tests in them, are not there: they come with those tests.
 const EXPECTED: [&str; 3] = ["budget.rs", "leaks.rs", "world.rs"];
@@ -164,6 +165,56 @@ fn the_help_knows_every_flag_and_variable_that_is_shown() {
     assert!(words.contains("--upstream") && words.contains("STEADY_RELAY_TOKEN"), "{words:?}");
     let unknown: Vec<_> = words.iter().filter(|word| !help.contains(**word)).collect();
     assert!(unknown.is_empty(), "{unknown:?} are not in\n{help}");
+}
+
+/// A credential as the table writes it: `…` stands for any letters, and what is in braces for the claims of a JWT.
+fn credential(example: &str) -> String {
+    let letters = example.replace('…', "Ab1");
+    if example.starts_with('{') {
+        relay_sim::fixtures::openai_jwt(&serde_json::from_str(example).expect("the claims are JSON"))
+    } else {
+        letters
+    }
+}
+
+#[test]
+fn the_table_of_credentials_is_what_the_relay_recognises() {
+    let rows = table("Recognised credentials");
+    let mut goes_to = BTreeSet::new();
+    for row in rows.iter().skip(1) {
+        let [_, examples, to] = row.as_slice() else { panic!("{row:?}") };
+        goes_to.insert(to.as_str());
+        for example in examples.split(", ") {
+            let mut headers = http::HeaderMap::new();
+            headers.insert("authorization", format!("Bearer {}", credential(example)).parse().unwrap());
+            match judge(&headers, "/v1/responses") {
+                Verdict::One(issuer) => assert_eq!(to, issuer.upstream(), "{example}"),
+                Verdict::Unknown { .. } => assert!(to.starts_with("nowhere: a 400"), "{example}"),
+                verdict @ (Verdict::None | Verdict::Disagree { .. }) => panic!("{example}: {verdict:?}"),
+            }
+        }
+    }
+    let shipped = Config::default();
+    let names: BTreeSet<_> = shipped.upstreams.keys().map(String::as_str).collect();
+    assert!(names.is_subset(&goes_to) && goes_to.len() == names.len() + 1, "{goes_to:?}");
+}
+
+#[test]
+fn the_demo_takes_the_same_time_wherever_it_is_said() {
+    let help = String::from_utf8(program(&["demo", "--help"]).stdout).unwrap();
+    let page = include_str!("../../../docs/demo.md");
+    let times = |text: &str| -> BTreeSet<u32> {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let after = text.split("about ").skip(1).map(|rest| rest.split(' ').collect::<Vec<_>>());
+        let seconds = |words: Vec<&str>| {
+            let unit = words.get(1)?.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
+            words.first()?.parse().ok().filter(|_| unit == "seconds")
+        };
+        after.filter_map(seconds).collect()
+    };
+    for (name, text) in [("demo --help", help.as_str()), ("README.md", README), ("docs/demo.md", page)] {
+        assert_eq!(times(text), BTreeSet::from([8, 35]), "{name}");
+    }
 }
 
 #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! What each client is told at each end. No case invents a `Retry-After`: [`Own`] has no place for one.
 
 use super::*;
-use crate::dialect::{ALL, Heard, Reply, judge, route};
+use crate::dialect::{ALL, Heard, Parts, Reply, judge, route};
 use crate::evidence::Evidence;
 use crate::retry_after::Advice;
 
@@ -424,7 +424,10 @@ fn an_answer_that_is_lost_behind_an_early_stream_is_sent_again_by_nobody() {
         crate::sse::Splitter::new(1 << 20).push(text.as_bytes(), |event| {
             events += 1;
             // A dialect that nobody knows has no failures of its own.
-            assert!(name == "generic" || dialect.hear(&event) == Heard::Fault, "{name}: {text}");
+            assert!(
+                name == "generic" || dialect.hear(&event, &mut Parts::default()) == Heard::Fault,
+                "{name}: {text}"
+            );
             let headers = http::HeaderMap::new();
             let judged = judge(
                 dialect,

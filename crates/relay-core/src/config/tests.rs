@@ -83,6 +83,38 @@ fn the_first_route_that_fits_holds() {
 }
 
 #[test]
+fn a_route_covers_another_where_it_fits_every_call_of_it() {
+    let route = |path: &str, client, model: &str| Route {
+        path: Some(path.to_owned()).filter(|path| !path.is_empty()),
+        client,
+        model: Some(model.to_owned()).filter(|model| !model.is_empty()),
+        ..Route::default()
+    };
+    let codex = Some(Kind::Codex);
+    for (one, other, covers) in [
+        (route("", None, ""), route("/v1", codex, "o3"), true),
+        (route("", None, ""), route("", None, ""), true),
+        (route("/v1", None, ""), route("/v1", None, ""), true),
+        (route("/v1", None, ""), route("/v1/messages", codex, ""), true),
+        (route("/v1/", None, ""), route("/v1/messages", None, ""), true),
+        (route("/v1/", None, ""), route("/v1", None, ""), false),
+        (route("/v1", None, ""), route("/v1x", None, ""), false),
+        (route("/v1", None, ""), route("", codex, "o3"), false),
+        (route("", codex, ""), route("", codex, "o3"), true),
+        (route("", codex, ""), route("", Some(Kind::Other), ""), false),
+        (route("", codex, ""), route("", None, ""), false),
+        (route("", None, "gpt-*"), route("", None, "gpt-5"), true),
+        (route("", None, "gpt-*"), route("", None, "gpt-5*"), true),
+        (route("", None, "gpt-5"), route("", None, "gpt-5"), true),
+        (route("", None, "gpt-*"), route("", None, "gpt*"), false),
+        (route("", None, "gpt-5"), route("", None, "gpt-5*"), false),
+        (route("", None, "*"), route("/v1", None, ""), false),
+    ] {
+        assert_eq!(one.covers(&other), covers, "{one:?} {other:?}");
+    }
+}
+
+#[test]
 fn a_route_chooses_the_profile_before_the_client_and_the_client_before_all() {
     let mut config = Config { profile: ProfileChoice::from_name("batch"), ..Config::default() };
     let route = Route { profile: Some(ProfileChoice::Auto), ..Route::default() };

@@ -1,6 +1,6 @@
 //! Anthropic Messages, for the API and for Claude subscriptions.
 
-use super::{Dialect, Heard, Rule, Statuses};
+use super::{Dialect, Heard, Parts, Rule, Statuses};
 use crate::evidence::Says;
 use crate::fault::Fault;
 use crate::json;
@@ -75,7 +75,7 @@ impl Dialect for Anthropic {
         RULES
     }
 
-    fn hear(&self, event: &sse::Event<'_>) -> Heard {
+    fn hear(&self, event: &sse::Event<'_>, _parts: &mut Parts) -> Heard {
         if event.data.trim_ascii().is_empty() {
             return Heard::Lifecycle;
         }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{Dialect, Heard, Rule};
+use super::{Dialect, Heard, Parts, Rule};
 use crate::evidence::Operation;
 use crate::fault::Fault;
 use crate::json;
@@ -69,7 +69,7 @@ struct Chunk {
 struct Candidate {
     content: Option<Content>,
     finish_reason: Option<String>,
-    index: IgnoredAny,
+    index: Value,
     token_count: IgnoredAny,
     safety_ratings: IgnoredAny,
     #[serde(flatten)]
@@ -94,14 +94,20 @@ fn is_said(name: Option<&String>) -> bool {
 }
 
 impl Chunk {
-    fn heard(&self) -> Heard {
+    /// There is no last word: the answer is whole where all candidates are finished and its bytes end tidily.
+    fn heard(&self, parts: &mut Parts) -> Heard {
         if let Some(response) = &self.response {
-            return response.heard();
+            return response.heard(parts);
         }
-        let is_refused = is_said(self.prompt_feedback.as_ref().and_then(|it| it.block_reason.as_ref()));
-        if is_refused || self.candidates.iter().any(|it| is_said(it.finish_reason.as_ref())) {
-            Heard::End
-        } else if self.rest.is_empty() && self.candidates.iter().all(Candidate::is_silent) {
+        if is_said(self.prompt_feedback.as_ref().and_then(|it| it.block_reason.as_ref())) {
+            parts.finish();
+            return Heard::Output;
+        }
+        for candidate in &self.candidates {
+            parts.hear(candidate.index.as_u64().unwrap_or(0), candidate.is_finished());
+        }
+        let is_silent = |it: &Candidate| it.is_silent() && !it.is_finished();
+        if self.rest.is_empty() && self.candidates.iter().all(is_silent) {
             Heard::Lifecycle
         } else {
             Heard::Output
@@ -110,6 +116,10 @@ impl Chunk {
 }
 
 impl Candidate {
+    fn is_finished(&self) -> bool {
+        is_said(self.finish_reason.as_ref())
+    }
+
     /// An opening one has a role, or a part with an empty text.
     fn is_silent(&self) -> bool {
         let parts = self.content.as_ref().map_or(&[][..], |content| &content.parts);
@@ -128,7 +138,7 @@ impl Dialect for Gemini {
         &[]
     }
 
-    fn hear(&self, event: &sse::Event<'_>) -> Heard {
+    fn hear(&self, event: &sse::Event<'_>, parts: &mut Parts) -> Heard {
         let data = event.data.trim_ascii();
         if data.is_empty() {
             return Heard::Lifecycle;
@@ -138,7 +148,7 @@ impl Dialect for Gemini {
         }
         match serde_json::from_slice::<Chunk>(data) {
             Ok(chunk) if chunk.error.is_some() && json::is_top_level_error(data) => Heard::Fault,
-            Ok(chunk) => chunk.heard(),
+            Ok(chunk) => chunk.heard(parts),
             Err(_) if event.cut_short => Heard::Unread,
             Err(_) if json::is_top_level_error(data) => Heard::Fault,
             Err(_) => Heard::Output,

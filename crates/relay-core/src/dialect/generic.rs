@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::{Dialect, Heard, Rule};
+use super::{Dialect, Heard, Parts, Rule};
 use crate::fault::Fault;
 use crate::json;
 use crate::sse;
@@ -21,7 +21,7 @@ impl Dialect for Generic {
         &[]
     }
 
-    fn hear(&self, event: &sse::Event<'_>) -> Heard {
+    fn hear(&self, event: &sse::Event<'_>, _parts: &mut Parts) -> Heard {
         if event.data.trim_ascii().is_empty() {
             Heard::Lifecycle
         } else if event.data.trim_ascii() == b"[DONE]" {

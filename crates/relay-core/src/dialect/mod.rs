@@ -8,6 +8,7 @@ mod generic;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+mod parts;
 mod rule;
 mod services;
 mod shared;
@@ -17,16 +18,17 @@ use std::time::{Duration, SystemTime};
 use http::{HeaderMap, Method};
 
 use crate::evidence::{Operation, Says};
-use crate::failure::{Failure, Told, label};
+use crate::failure::{Failure, Told, code};
 use crate::fault::Fault;
 use crate::json::{ErrorFields, error_fields, refusal_fields};
-use crate::redact::redact;
 use crate::retry_after::{Advice, advice};
 use crate::sse;
 
 pub use escapes::unescaped;
 pub use gemini::model_of;
 pub use openai_responses::failed_event;
+pub(crate) use openai_responses::is_completed;
+pub use parts::Parts;
 pub use rule::{Rule, Sign, Statuses, Test, amount};
 
 /// What one event of a stream is.
@@ -40,7 +42,7 @@ pub enum Heard {
     Unread,
     /// Tells of a failure.
     Fault,
-    /// The end that the protocol asks for.
+    /// The last word of the whole answer: nothing comes after it.
     End,
 }
 
@@ -52,10 +54,10 @@ pub trait Dialect: Sync + std::fmt::Debug {
     /// The rows that hold in this dialect alone; they come before the shared ones.
     fn rules(&self) -> &'static [Rule];
 
-    /// What an event is.
-    fn hear(&self, event: &sse::Event<'_>) -> Heard;
+    /// What an event is, and what it says of the answer's `parts`.
+    fn hear(&self, event: &sse::Event<'_>, parts: &mut Parts) -> Heard;
 
-    /// Whether a stream that ends without [`Heard::End`] was cut.
+    /// Whether a stream that ends without [`Heard::End`], and before all its parts are finished, was cut.
     fn names_its_end(&self) -> bool;
 
     /// A sign of life for a stream that has begun and has nothing to say; `None` where clients bear none.
@@ -252,7 +254,10 @@ pub fn judge_and_tell(dialect: &dyn Dialect, reply: &Reply<'_>) -> (Failure, Bec
     let fields = reply.fields();
     let fields = fields.as_ref();
     let Class { fault, mut says, by_code, because } = classify(dialect, reply, fields);
-    let word = |value: &str| reply.headers.get("x-should-retry").is_some_and(|found| found == value);
+    let words = reply.headers.get_all("x-should-retry");
+    let word = |value: &str| {
+        words.iter().any(|found| found.as_bytes().trim_ascii().eq_ignore_ascii_case(value.as_bytes()))
+    };
     let (floor, is_yours) = match &because {
         Because::Yours(row) => (row.floor, true),
         Because::Row(row) => (row.floor, false),
@@ -278,9 +283,9 @@ pub fn judge_and_tell(dialect: &dyn Dialect, reply: &Reply<'_>) -> (Failure, Bec
         told: reply.told,
         status: Some(reply.status),
         by_code,
-        code: fields
-            .and_then(|fields| fields.code.as_deref().or(fields.kind.as_deref()))
-            .map(|code| label(&redact(code))),
+        code: fields.and_then(|fields| {
+            [&fields.code, &fields.kind].into_iter().flatten().find_map(|told| code(told))
+        }),
         message: fields.and_then(|fields| fields.message.as_deref()).map(Into::into),
         barred: None,
         earlier: None,

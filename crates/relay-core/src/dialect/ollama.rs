@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{Dialect, Heard, Rule};
+use super::{Dialect, Heard, Parts, Rule};
 use crate::fault::Fault;
 use crate::json;
 use crate::sse;
@@ -27,7 +27,7 @@ impl Dialect for Ollama {
         &[]
     }
 
-    fn hear(&self, event: &sse::Event<'_>) -> Heard {
+    fn hear(&self, event: &sse::Event<'_>, _parts: &mut Parts) -> Heard {
         let data = event.data.trim_ascii();
         if data.is_empty() {
             return Heard::Lifecycle;

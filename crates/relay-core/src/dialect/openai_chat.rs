@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{Dialect, Heard, Rule};
+use super::{Dialect, Heard, Parts, Rule};
 use crate::fault::Fault;
 use crate::json;
 use crate::sse;
@@ -26,7 +26,7 @@ struct Choice {
     #[serde(default)]
     delta: Option<Delta>,
     #[serde(default)]
-    finish_reason: Option<IgnoredAny>,
+    finish_reason: Value,
     #[serde(flatten)]
     rest: Rest,
 }
@@ -48,20 +48,32 @@ struct Delta {
 #[derive(Deserialize)]
 struct Rest(std::collections::BTreeMap<String, Value>);
 
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
 impl Rest {
     fn is_silent(&self) -> bool {
-        let is_empty = |value: &Value| match value {
-            Value::Null => true,
-            Value::String(text) => text.is_empty(),
-            Value::Array(items) => items.is_empty(),
-            Value::Object(members) => members.is_empty(),
-            Value::Bool(_) | Value::Number(_) => false,
-        };
         self.0.iter().all(|(key, value)| is_empty(value) || key == "index" || key == "logprobs")
     }
 }
 
 impl Choice {
+    fn number(&self) -> u64 {
+        self.rest.0.get("index").and_then(Value::as_u64).unwrap_or(0)
+    }
+
+    /// Some services write an empty reason where others write none.
+    fn is_finished(&self) -> bool {
+        !is_empty(&self.finish_reason)
+    }
+
     fn is_silent(&self) -> bool {
         self.rest.is_silent()
             && self.delta.as_ref().is_none_or(|delta| {
@@ -83,7 +95,7 @@ impl Dialect for OpenAiChat {
         &[]
     }
 
-    fn hear(&self, event: &sse::Event<'_>) -> Heard {
+    fn hear(&self, event: &sse::Event<'_>, parts: &mut Parts) -> Heard {
         let data = event.data.trim_ascii();
         if data.is_empty() {
             return Heard::Lifecycle;
@@ -99,16 +111,16 @@ impl Dialect for OpenAiChat {
             return if json::is_top_level_error(data) { Heard::Fault } else { Heard::Output };
         };
         let failed = chunk.error.is_some() && json::error_fields(data).is_some();
-        if failed && choices.iter().all(Choice::is_silent) {
-            Heard::Fault
-        } else if choices.iter().any(|choice| choice.finish_reason.is_some()) {
-            // Not every service says [DONE]; the finish reason is the last word on the output.
-            Heard::End
-        } else if choices.iter().all(Choice::is_silent) {
-            Heard::Lifecycle
-        } else {
-            Heard::Output
+        let is_silent = choices.iter().all(Choice::is_silent);
+        if failed && is_silent {
+            return Heard::Fault;
         }
+        // Not every service says [DONE]: without it, every choice has to be finished.
+        for choice in &choices {
+            parts.hear(choice.number(), choice.is_finished());
+        }
+        let is_lifecycle = is_silent && !choices.iter().any(Choice::is_finished);
+        if is_lifecycle { Heard::Lifecycle } else { Heard::Output }
     }
 
     fn names_its_end(&self) -> bool {

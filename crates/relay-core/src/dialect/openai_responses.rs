@@ -1,6 +1,6 @@
 //! OpenAI Responses, as api.openai.com and the ChatGPT backend of Codex speak it.
 
-use super::{Dialect, Heard, Rule};
+use super::{Dialect, Heard, Parts, Rule};
 use crate::fault::Fault;
 use crate::json;
 use crate::sse;
@@ -28,7 +28,7 @@ impl Dialect for OpenAiResponses {
         &[]
     }
 
-    fn hear(&self, event: &sse::Event<'_>) -> Heard {
+    fn hear(&self, event: &sse::Event<'_>, _parts: &mut Parts) -> Heard {
         match event.data.trim_ascii() {
             b"" => return Heard::Lifecycle,
             b"[DONE]" => return Heard::End,
@@ -57,6 +57,11 @@ impl Dialect for OpenAiResponses {
     fn error_body(&self, _status: u16, fault: Fault, code: &str, message: &str) -> serde_json::Value {
         super::generic::openai_error(fault, code, message)
     }
+}
+
+/// Whether an event says that the answer is complete: not an incomplete one, and not merely the end of the stream.
+pub(crate) fn is_completed(event: &sse::Event<'_>) -> bool {
+    super::generic::kind(event).as_deref() == Some("response.completed")
 }
 
 /// A `response.failed` event: the one way to end a Codex turn with its own words for being at capacity.

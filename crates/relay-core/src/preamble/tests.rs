@@ -8,6 +8,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::dialect::route;
 
+mod ends;
+mod labels;
 mod values;
 
 const SENT: Moment = Moment::after_start(Duration::from_secs(100));
@@ -369,22 +371,6 @@ fn an_error_in_a_body_of_200() {
 }
 
 #[test]
-fn a_body_whose_label_says_something_else_is_known_by_its_first_byte() {
-    for kind in ["text/event-stream", "text/plain", "", "application/octet-stream"] {
-        for bytes in [HIDES, &format!("\u{feff}{HIDES}")] {
-            let chunks = bytes.as_bytes().chunks(1);
-            let told = heard(asked(CHAT), head(200, kind), chunks, Stop::Tidy);
-            assert_eq!(told, held("overloaded refused InBody 503"), "{kind:?}");
-        }
-        let told = of_whole(asked(CHAT), head(200, kind), QUOTES, Stop::Tidy);
-        assert_eq!(told, committed("pass"), "a whole answer where a stream was asked for: {kind:?}");
-        let stream = created() + &failed_event("server_is_overloaded");
-        let told = of_whole(asked(RESPONSES), head(200, kind), &stream, Stop::Tidy);
-        assert_eq!(told, held("at_capacity refused InStream server_is_overloaded"), "{kind:?}");
-    }
-}
-
-#[test]
 fn an_error_that_belongs_to_a_thing_kept_at_the_service_is_an_answer() {
     let json = || head(200, "application/json");
     for body in [
@@ -398,24 +384,6 @@ fn an_error_that_belongs_to_a_thing_kept_at_the_service_is_an_answer() {
     assert_eq!(told, held("server_failed failed InBody server_error"), "its own answer failed");
     let told = of_whole(asked(OTHER), json(), r#"{"error":{"code":429,"message":"m"}}"#, Stop::Tidy);
     assert_eq!(told, held("throttled refused InBody 429"));
-}
-
-#[test]
-fn a_page_is_no_answer_of_a_model() {
-    let page = || head(200, "text/html; charset=utf-8");
-    let told = of_whole(asked(CHAT), page(), "", Stop::Open);
-    assert_eq!(told, held("server_failed failed ByStatus -"));
-    let slow = Head { arrived: SENT + Duration::from_secs(16), ..page() };
-    assert_eq!(listener(asked(CHAT), slow).at_head(), {
-        let failure = Failure { told: Told::ByStatus, status: Some(200), ..page_failure() };
-        Verdict::Fault(Box::new(failure))
-    });
-    let other = of_whole(asked(OTHER), page(), "<html>", Stop::Tidy);
-    assert_eq!(other, committed("pass"), "a page may be what was asked for");
-}
-
-fn page_failure() -> Failure {
-    Failure::of_transport(Fault::ServerFailed, Evidence::MaybeRan)
 }
 
 #[test]
@@ -456,8 +424,15 @@ fn an_error_that_trickles_is_judged_by_what_came() {
         let mut listener = listener(asked, head(503, "application/json"));
         assert_eq!(listener.hear(BUSY.as_bytes(), BUSY.len(), HEAD), Verdict::Hold);
         assert_eq!(listener.due(), Some(HEAD + Duration::from_secs(20)));
-        let told = in_words(&listener.timed_out());
-        assert_eq!(told, "at_capacity refused ByStatus server_is_overloaded");
+        let mut silent = listener.clone();
+        for told in [listener.timed_out(), silent.fell_silent()] {
+            assert_eq!(in_words(&told), "at_capacity refused ByStatus server_is_overloaded");
+        }
+    }
+    // Whoever has not said that it failed, has not answered.
+    for kind in ["text/event-stream", "application/json", "text/html"] {
+        let mut listener = listener(asked(RESPONSES), head(200, kind));
+        assert_eq!((listener.at_head(), listener.fell_silent()), (Verdict::Hold, Verdict::Hold), "{kind}");
     }
 }
 
@@ -506,16 +481,6 @@ fn pieces() -> impl Strategy<Value = Vec<(String, usize)>> {
         "[\r\n: ]{0,6}",
     ];
     prop::collection::vec((piece, 1_usize..200), 0..12)
-}
-
-#[test]
-fn a_body_under_the_label_of_a_stream_begins_at_its_bracket() {
-    let body = b"\xEF\xBB\xBF\n\xEF\xBB\xBF {\"error\":\"overloaded\"}".as_slice();
-    let whole = heard(asked(RESPONSES), events(), [body], Stop::Tidy);
-    for at in 1..body.len() {
-        let (one, other) = body.split_at(at);
-        assert_eq!(heard(asked(RESPONSES), events(), [one, other], Stop::Tidy), whole, "cut at {at}");
-    }
 }
 
 proptest! {

@@ -45,7 +45,7 @@ pub struct Options {
     /// figures move a little from run to run.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Fewer calls and faster time: under 15 seconds
+    /// Fewer calls and faster time: about 8 seconds
     #[arg(long)]
     quick: bool,
     /// Print the numbers as JSON

@@ -186,26 +186,23 @@ impl Observer for Log {
 
 fn words(notice: &Notice) -> Option<Record> {
     let (level, event, words) = match notice {
-        Notice::Listening { url, upstream } => (
+        Notice::Listening { url, upstream, beyond } => (
             LogLevel::Info,
             "listening",
             format!(
-                "Steady Relay listening on {url}\n  \
+                "Steady Relay listening on {url}\n{}  \
                  to:   {}\n  \
                  next: point a client's base URL here, or start one with `steady-relay run -- codex`\n  \
                  look: {url}/__steady/status",
+                beyond.as_ref().map_or(String::new(), |words| format!("  open: {words}\n")),
                 upstream.as_deref().unwrap_or("the service that issued a request's credential")
             ),
         ),
         Notice::Advice(words) => (LogLevel::Warn, "advice", words.clone()),
-        Notice::Reloaded { kept } if kept.is_empty() => {
-            (LogLevel::Info, "reloaded", "settings reloaded: they hold for new calls".to_owned())
+        Notice::Reloaded { changed, kept } => {
+            let level = if kept.is_empty() { LogLevel::Info } else { LogLevel::Warn };
+            (level, "reloaded", reloaded(changed, kept))
         }
-        Notice::Reloaded { kept } => (
-            LogLevel::Warn,
-            "reloaded",
-            format!("settings reloaded: they hold for new calls; {} only after a restart", kept.join(", ")),
-        ),
         Notice::ReloadRefused(errors) => {
             (LogLevel::Error, "reload_refused", format!("settings not reloaded, the old ones stay\n{errors}"))
         }
@@ -237,6 +234,22 @@ fn words(notice: &Notice) -> Option<Record> {
         }
     };
     Some(Record::words(level, event, words))
+}
+
+/// The names of what was changed. Whoever swaps a whole file is not told all of it.
+fn reloaded(changed: &[String], kept: &[String]) -> String {
+    const NAMED: usize = 8;
+    if changed.is_empty() {
+        return "settings read again: the settings are as they were".to_owned();
+    }
+    let names = changed.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match changed.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let restart =
+        if kept.is_empty() { String::new() } else { format!("; {} only after a restart", kept.join(", ")) };
+    format!("settings reloaded: they hold for new calls ({names}{more}){restart}")
 }
 
 fn calls(count: usize) -> String {
@@ -489,10 +502,24 @@ mod tests {
             let record = words(notice).unwrap();
             (record.level, record.line(LogFormat::Text, Medium::Stderr, std::time::SystemTime::UNIX_EPOCH))
         };
-        let kept = vec!["relay.port".to_owned(), "log.file".to_owned()];
-        let words = "settings reloaded: they hold for new calls; relay.port, log.file only after a restart";
-        assert_eq!(said(&Notice::Reloaded { kept }), (LogLevel::Warn, words.to_owned()));
-        assert_eq!(said(&Notice::Reloaded { kept: vec![] }).0, LogLevel::Info);
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let changed = names(&["relay.port", "log.file", "timeouts.idle"]);
+        let kept = names(&["relay.port", "log.file"]);
+        let words = "settings reloaded: they hold for new calls (relay.port, log.file, timeouts.idle); \
+                     relay.port, log.file only after a restart";
+        assert_eq!(said(&Notice::Reloaded { changed, kept }), (LogLevel::Warn, words.to_owned()));
+        let many: Vec<_> = (0..1000).map(|n| format!("k{n}")).collect();
+        let words =
+            "settings reloaded: they hold for new calls (k0, k1, k2, k3, k4, k5, k6, k7 and 992 more)";
+        assert_eq!(
+            said(&Notice::Reloaded { changed: many, kept: vec![] }),
+            (LogLevel::Info, words.to_owned())
+        );
+        let words = "settings read again: the settings are as they were";
+        assert_eq!(
+            said(&Notice::Reloaded { changed: vec![], kept: vec![] }),
+            (LogLevel::Info, words.to_owned())
+        );
         let refused = said(&Notice::ReloadRefused("error: a\nhint: b".to_owned()));
         let words = "settings not reloaded, the old ones stay\nerror: a\nhint: b";
         assert_eq!(refused, (LogLevel::Error, words.to_owned()));

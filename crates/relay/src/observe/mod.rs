@@ -18,11 +18,15 @@ pub enum Notice {
         url: String,
         /// Where requests go that no route takes elsewhere; `None`: to the service that issued their credential.
         upstream: Option<String>,
+        /// Who else can reach it and what they need, where it is not loopback alone.
+        beyond: Option<String>,
     },
     /// Something a person should know once.
     Advice(String),
-    /// New settings hold for new calls.
+    /// The settings were read again; what was changed holds for new calls.
     Reloaded {
+        /// The keys that were changed.
+        changed: Vec<String>,
         /// The keys that were changed and need a restart.
         kept: Vec<String>,
     },

@@ -184,7 +184,7 @@ fn a_report_is_for_people_and_for_programs() {
     let json = taken(file.as_bytes(), &TestRule::default()).to_json();
     assert_eq!(
         json["failure"]["rule"],
-        json!({ "sign": "code `slow_down`", "source": "OpenAI API, error codes" })
+        json!({ "sign": "code `slow_down`", "source": "OpenAI API, error codes", "at": null })
     );
     assert_eq!(json["failure"]["told_wait"], 2.0);
     let served = taken(
@@ -196,6 +196,61 @@ fn a_report_is_for_people_and_for_programs() {
     held       16 bytes of its body, then it is the client's; it ends as it should
     ");
     assert_eq!(served.to_json()["answer"], json!({ "commits_at": 16, "breaks_off": false }));
+}
+
+#[test]
+fn a_wait_beyond_the_patience_is_told_and_who_would_bear_it() {
+    let file =
+        "HTTP/1.1 429 x\r\nretry-after: 600\r\n\r\n{\"error\":{\"code\":\"slow_down\",\"message\":\"m\"}}";
+    let report = taken(file.as_bytes(), &TestRule::default());
+    insta::assert_snapshot!(report.to_string(), @"
+    taken for  throttled: the account is being throttled (status 429, heard as generic, told by its status)
+    because    code `slow_down` [OpenAI API, error codes]
+    evidence   refused
+    told wait  10min at least, which is longer than the patience of interactive (120s): the answer goes back at once; these wait so long: patient (6h), auto with Codex (30min)
+    its words  m
+    generation not sent again, since the wait is too long: the answer goes to the client as it is
+    stateful   not sent again, since the wait is too long: the answer goes to the client as it is
+    pure       not sent again, since the wait is too long: the answer goes to the client as it is
+    other      not sent again, since the wait is too long: the answer goes to the client as it is
+    ");
+    let json = report.to_json();
+    let patience = json!({ "profile": "interactive", "longest": 120.0, "bears": false, "borne_by": ["patient", "auto with Codex"] });
+    assert_eq!(json["failure"]["patience"], patience);
+    // The settings' own profile counts, with the numbers that an env file gives to all.
+    let mut config = Config { profile: ProfileChoice::Named("patient".to_owned()), ..Config::default() };
+    let with = |config: &Config| test_rule(file.as_bytes(), &TestRule::default(), config, wall()).unwrap();
+    assert!(with(&config).to_string().contains("told wait  10min at least\n"), "{}", with(&config));
+    config.numbers.patience = Some(Duration::from_secs(9));
+    let told =
+        "longer than the patience of patient (9s): the answer goes back at once; no profile waits so long\n";
+    assert!(with(&config).to_string().contains(told), "{}", with(&config));
+}
+
+#[test]
+fn what_is_final_has_no_wait() {
+    for (file, told) in [
+        ("HTTP/1.1 401 x\r\n\r\n{}", "told wait  none; nothing is sent again\n"),
+        ("HTTP/1.1 401 x\r\nretry-after: 3\r\n\r\n{}", "told wait  3s at least; nothing is sent again\n"),
+    ] {
+        let report = taken(file.as_bytes(), &TestRule::default()).to_string();
+        assert!(report.contains(told), "{report}");
+    }
+}
+
+#[test]
+fn a_rule_of_ones_own_is_named_with_its_place() {
+    let text = "[relay]\n\n[[rule]]\nphrase = \"no\"\nfault = \"throttled\"\n\n[[rule]]\nphrase = \"busy\"\nfault = \"overloaded\"\n";
+    let flags = crate::cli::Flags { config: Some("my.toml".into()), ..Default::default() };
+    let loaded =
+        crate::settings::load(&flags, &crate::settings::NO_VARIABLES, &|_| Ok(text.as_bytes().to_vec()))
+            .unwrap();
+    let file = b"HTTP/1.1 500 x\r\n\r\n{\"error\":{\"message\":\"busy\"}}";
+    let mut report = test_rule(file, &TestRule::default(), &loaded.config, wall()).unwrap();
+    assert!(report.to_string().contains(", by [[rule]] number 2\n"), "{report}");
+    report.name_rule(&loaded.rules_at);
+    assert!(report.to_string().contains(", by [[rule]] number 2 (my.toml:7)\n"), "{report}");
+    assert_eq!(report.to_json()["failure"]["rule"]["at"], "my.toml:7");
 }
 
 /// The settings in the first fenced block under a heading of the page about rules.

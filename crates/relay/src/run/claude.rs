@@ -289,6 +289,15 @@ mod tests {
     }
 
     #[test]
+    fn the_readme_names_the_limits_that_are_set() {
+        const README: &str = include_str!("../../../../README.md");
+        for (name, value) in LONG_LIMITS {
+            assert!(README.contains(&format!("`{name}={value}`")), "{name}");
+        }
+        assert_eq!(LONGEST_IDLE, Duration::from_secs(30 * 60), "half an hour");
+    }
+
+    #[test]
     fn limits_of_the_user_stay_and_the_relay_knows_them() {
         let rows = [
             (None, None, 1857),

@@ -1,8 +1,9 @@
 //! From drafts to a `Config`: names are looked up, profiles get their numbers, and what one key demands of another
 //! is checked, so that nothing is checked again later.
 
-use super::errors::{Findings, Place};
-use super::file::{Drafts, Entry};
+use super::ReadFile;
+use super::errors::{Findings, Place, line_of};
+use super::file::{Drafts, Entry, unreadable};
 use super::keys::{ProfileDraft, RouteDraft, UpstreamDraft};
 use super::layers::{Layers, shown};
 use super::reference::unknown_name;
@@ -15,12 +16,22 @@ use relay_core::listen::is_self;
 use relay_core::units::{Invalid, show_bytes};
 use relay_core::{BaseUrl, ClientLimit, Profile, ProfileOverrides, Scheme};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// The configuration file, and what lies around it.
+pub(super) struct Around<'a> {
+    pub(super) text: &'a str,
+    pub(super) folder: Option<&'a Path>,
+    pub(super) read: ReadFile<'a>,
+}
 
 /// Builds the settings. They are to be used only if nothing was found.
-pub(super) fn build(drafts: Drafts, layers: &Layers, folder: Option<&Path>, found: &mut Findings) -> Config {
-    let mut build = Build { config: Config::default(), found };
-    build.plain(&drafts, layers, folder);
+pub(super) fn build(drafts: Drafts, layers: &Layers, around: Around<'_>, found: &mut Findings) -> Config {
+    let mut build = Build { config: Config::default(), found, around };
+    build.plain(&drafts, layers);
+    build.certificates(&drafts, layers);
     build.upstreams(drafts.upstreams);
     build.profiles(&drafts.profiles);
     build.choices(layers);
@@ -34,13 +45,15 @@ pub(super) fn build(drafts: Drafts, layers: &Layers, folder: Option<&Path>, foun
 struct Build<'a> {
     config: Config,
     found: &'a mut Findings,
+    around: Around<'a>,
 }
 
 type ProfileEntry = Entry<(ProfileDraft, ProfileOverrides)>;
 
 impl Build<'_> {
     /// What stands for itself.
-    fn plain(&mut self, drafts: &Drafts, layers: &Layers, folder: Option<&Path>) {
+    fn plain(&mut self, drafts: &Drafts, layers: &Layers) {
+        let file = drafts.log.file.as_ref().map(|path| self.beside(path));
         let config = &mut self.config;
         config.listen = layers.listen.as_ref().map_or(config.listen, |set| set.value);
         config.port = layers.port.as_ref().map_or(config.port, |set| set.value);
@@ -57,15 +70,10 @@ impl Build<'_> {
         // A time that is asked for holds, even where the client would bear more.
         config.numbers.client_limit = layers.patience.map(|_| ClientLimit::Shortens);
         config.log = drafts.log.clone();
-        let file =
-            drafts.log.file.as_ref().map(|path| folder.map_or(path.clone(), |folder| folder.join(path)));
         config.log.file = layers.log_file.clone().or(file);
         config.log.level = layers.log_level.unwrap_or(config.log.level);
         config.log.format = layers.log_format.unwrap_or(config.log.format);
         config.allowed_origins.clone_from(&drafts.relay.allowed_origins);
-        let beside =
-            drafts.relay.ca_file.iter().map(|path| folder.map_or(path.clone(), |folder| folder.join(path)));
-        config.ca_files = beside.chain(layers.ca_file.clone()).collect();
         let (each, total) = (drafts.bodies.each, drafts.bodies.total);
         if each > total {
             let spans = &drafts.bodies_spans;
@@ -74,6 +82,29 @@ impl Build<'_> {
             let [each, total] = [each, total].map(show_bytes);
             let what = format!("`bodies.each` ({each}) is more than `bodies.total` ({total})");
             self.found.add(place, what, "raise `total` to `each` or more");
+        }
+    }
+
+    /// A path of the file: a relative one starts at its folder.
+    fn beside(&self, path: &Path) -> PathBuf {
+        self.around.folder.map_or(path.to_owned(), |folder| folder.join(path))
+    }
+
+    /// Files of certificates have to be there: one that is missing would stop the start. Whether they hold any is
+    /// seen when TLS is set up.
+    fn certificates(&mut self, drafts: &Drafts, layers: &Layers) {
+        let place =
+            drafts.relay_spans.get("ca_file").map_or(Place::Default, |span| Place::File(span.clone()));
+        let own = drafts.relay.ca_file.as_ref().map(|path| (self.beside(path), place));
+        let added = layers.ca_file.as_ref().map(|set| (set.value.clone(), set.place.clone()));
+        for (path, place) in own.into_iter().chain(added) {
+            // Those of a whole company may be larger than any settings.
+            let refused = |error: &io::Error| error.kind() != io::ErrorKind::FileTooLarge;
+            if let Some(error) = (self.around.read)(&path).err().filter(refused) {
+                let (what, hint) = unreadable(&error, "ca.pem", "check the path");
+                self.found.add(place, format!("the certificate file {}: {what}", path.display()), hint);
+            }
+            self.config.ca_files.push(path);
         }
     }
 
@@ -235,6 +266,7 @@ impl Build<'_> {
     }
 
     fn routes(&mut self, entries: Vec<Entry<(RouteDraft, ProfileOverrides)>>) {
+        let places: Vec<_> = entries.iter().map(|entry| entry.name.clone()).collect();
         for Entry { draft: (draft, overrides), spans, name } in entries {
             let place = |key: &str| spans.get(key).map_or(Place::Default, |span| Place::File(span.clone()));
             if let Some(upstream) =
@@ -268,6 +300,56 @@ impl Build<'_> {
             let RouteDraft { path, client, model, upstream, profile: _ } = draft;
             self.config.routes.push(Route { path, client, model, upstream, profile, overrides });
         }
+        self.reached(&places);
+    }
+
+    /// Every route has to be reached by some call: the first that fits one holds, so an earlier one can hide a later.
+    fn reached(&mut self, places: &[Range<usize>]) {
+        // What a route with a slip in it fits is not known.
+        let ends = places.iter().skip(1).map(|next| next.start).chain([usize::MAX]);
+        let sound: Vec<_> = places
+            .iter()
+            .zip(ends)
+            .zip(&self.config.routes)
+            .filter(|((place, end), _)| !self.found.has_in(place.start..*end))
+            .map(|((place, _), route)| (place, route))
+            .collect();
+        let line = |place: &Range<usize>| line_of(self.around.text, place.start);
+        let mut hidden = Vec::new();
+        for (at, (place, route)) in sound.iter().enumerate() {
+            let earlier = sound.iter().take(at).find(|(_, earlier)| earlier.covers(route));
+            if let Some((before, _)) = earlier.filter(|(_, earlier)| !earlier.fits_all()) {
+                let what = format!(
+                    "the route is never reached: the one in line {} fits every call that it fits",
+                    line(before)
+                );
+                let hint = "change what it fits, put it before the other, or make one of the two";
+                hidden.push((*place, what, hint));
+            }
+            let after = sound.len() - at - 1;
+            if route.fits_all() && earlier.is_none() && after > 0 {
+                const LISTED: usize = 20;
+                let lines = if after == 1 { "line" } else { "lines" };
+                let listed = sound.iter().skip(at + 1).take(LISTED);
+                let listed: Vec<_> = listed.map(|(after, _)| line(after).to_string()).collect();
+                let more = match after.saturating_sub(LISTED) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                let what = format!(
+                    "the route fits every call, so none after it is ever reached: {lines} {}{more}",
+                    listed.join(", ")
+                );
+                hidden.push((
+                    *place,
+                    what,
+                    "name what it fits (`path`, `client`, `model`), or make it the last",
+                ));
+            }
+        }
+        for (place, what, hint) in hidden {
+            self.found.add(Place::File(place.clone()), what, hint);
+        }
     }
 
     fn rules(&mut self, entries: Vec<Entry<RuleDraft>>) {
@@ -284,8 +366,9 @@ impl Build<'_> {
                 Ok(rule) => self.config.rules.push(rule),
                 // A value that is there and wrong was told of where it stands.
                 Err(lack) if lack.of.iter().any(|key| spans.contains_key(key)) => {}
-                Err(Lack { of: _, what }) => {
-                    self.found.add(Place::File(name), format!("the rule {}", what.why), what.allowed);
+                Err(Lack { of: _, at, what }) => {
+                    let span = at.and_then(|key| spans.get(key)).unwrap_or(&name).clone();
+                    self.found.add(Place::File(span), format!("the rule {}", what.why), what.allowed);
                 }
             }
         }

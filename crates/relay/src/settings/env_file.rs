@@ -70,8 +70,7 @@ pub(super) fn open(flags: &Flags, env: Env<'_>, read: ReadFile<'_>, found: &mut 
             Ok(bytes) => files.push(parse(path, &bytes, found)),
             Err(error) if error.kind() == ErrorKind::NotFound && !is_named => {}
             Err(error) => {
-                let (what, hint) = file::unreadable(&error);
-                let hint = if error.kind() == ErrorKind::NotFound { "check the path" } else { hint };
+                let (what, hint) = file::unreadable(&error, "relay.env", "check the path");
                 found.add(Place::WholeFile(path), what, hint);
             }
         }

@@ -132,6 +132,13 @@ impl Findings {
         unknown_name(name, what, known)
     }
 
+    /// Whether anything was found in this part of the file.
+    pub(super) fn has_in(&self, part: Range<usize>) -> bool {
+        self.list
+            .iter()
+            .any(|finding| matches!(&finding.place, Place::File(span) if part.contains(&span.start)))
+    }
+
     /// Drops what was found in the lines where `is_doubtful` holds.
     pub(super) fn drop_where(&mut self, is_doubtful: impl Fn(&Range<usize>) -> bool) {
         self.list.retain(|finding| match &finding.place {

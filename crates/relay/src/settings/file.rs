@@ -2,7 +2,7 @@
 //! Not what one section demands of another (that is `build`).
 
 use super::env_file::EnvFile;
-use super::errors::{Findings, Place, line_around};
+use super::errors::{Findings, Place, line_around, line_of};
 use super::keys::{
     BODIES, CLIENT, CODEX, HOLD, LIMITS, LOG, PROFILE, ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft,
     TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
@@ -29,6 +29,13 @@ pub(super) struct Source {
     pub(super) text: String,
 }
 
+impl Source {
+    /// The line that holds `offset`.
+    pub(super) fn at(&self, offset: usize) -> String {
+        format!("{}:{}", self.path.display(), line_of(&self.text, offset))
+    }
+}
+
 /// Finds and reads the file: the one that is named, else the one in the user's folder, if it exists.
 pub(super) fn open(looked_for: &LookedFor, read: ReadFile<'_>, found: &mut Findings) -> Option<Source> {
     let LookedFor { path, is_named } = looked_for.clone();
@@ -36,7 +43,8 @@ pub(super) fn open(looked_for: &LookedFor, read: ReadFile<'_>, found: &mut Findi
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound && !is_named => return None,
         Err(error) => {
-            let (what, hint) = unreadable(&error);
+            let (what, hint) =
+                unreadable(&error, "config.toml", "check the path, or leave it out to use the defaults");
             found.add(Place::WholeFile(path), what, hint);
             return None;
         }
@@ -75,11 +83,13 @@ impl LookedFor {
     }
 }
 
-/// What to say of a file that cannot be read.
-pub(super) fn unreadable(error: &std::io::Error) -> (String, &'static str) {
+/// What to say of a file that cannot be read. `such_as` is the name of a file that could be meant, `missing` what to do
+/// where there is none.
+pub(super) fn unreadable(error: &std::io::Error, such_as: &str, missing: &str) -> (String, String) {
+    let folder = format!("name the file in it, such as {such_as}");
     let known = [
-        (ErrorKind::NotFound, "there is no such file", "check the path, or leave it out to use the defaults"),
-        (ErrorKind::IsADirectory, "this is a folder, not a file", "name the file in it, such as config.toml"),
+        (ErrorKind::NotFound, "there is no such file", missing),
+        (ErrorKind::IsADirectory, "this is a folder, not a file", folder.as_str()),
         (
             ErrorKind::PermissionDenied,
             "the file may not be read",
@@ -93,13 +103,13 @@ pub(super) fn unreadable(error: &std::io::Error) -> (String, &'static str) {
         (
             ErrorKind::Unsupported,
             "this is a pipe or a device, not a file",
-            "write the settings into a file: a pipe is read once, at the start, and only where you name it",
+            "put a file there: a pipe is read once, at the start, and only where --config or --env-file names it",
         ),
     ];
     let found = known.into_iter().find(|(kind, _, _)| *kind == error.kind());
     found.map_or_else(
-        || (format!("the file cannot be read: {error}"), ""),
-        |(_, what, hint)| (what.to_owned(), hint),
+        || (format!("the file cannot be read: {error}"), String::new()),
+        |(_, what, hint)| (what.to_owned(), hint.to_owned()),
     )
 }
 

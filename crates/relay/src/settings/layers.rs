@@ -5,7 +5,7 @@ use super::env_file::EnvFile;
 use super::errors::{Findings, Place};
 use super::file::Drafts;
 use super::read::{clipped, looks_secret, nearest};
-use super::variables::{API_KEY, ENABLE_LOGGING, RETRIES, Scope, TOTAL_TIMEOUT, VARIABLES, setting};
+use super::variables::{API_KEY, ENABLE_LOGGING, RETRIES, Scope, TOTAL_TIMEOUT, VARIABLES, rank, setting};
 use super::{Env, Flags};
 use http::HeaderValue;
 use relay_core::Listen;
@@ -41,7 +41,7 @@ pub(super) struct Layers {
     pub(super) upstream: Option<Set<String>>,
     pub(super) profile: Option<Set<String>>,
     /// From outside the file, whose own is added by `build`; as are the three of the log.
-    pub(super) ca_file: Option<PathBuf>,
+    pub(super) ca_file: Option<Set<PathBuf>>,
     pub(super) log_level: Option<LogLevel>,
     pub(super) log_format: Option<LogFormat>,
     pub(super) log_file: Option<PathBuf>,
@@ -302,31 +302,52 @@ impl Reading<'_> {
         flag: Option<&String>,
         flag_name: &'static str,
         sets: &'static str,
-    ) -> Option<PathBuf> {
+    ) -> Option<Set<PathBuf>> {
         let Set { value, place } = self.text(flag, flag_name, sets)?;
         let path = PathBuf::from(value);
-        match place {
-            Place::EnvFile(place) => {
-                Some(place.path.parent().map_or(path.clone(), |folder| folder.join(&path)))
-            }
-            Place::File(_) | Place::WholeFile(_) | Place::Env(_) | Place::Flag(_) | Place::Default => {
-                Some(path)
-            }
-        }
+        let value = match &place {
+            Place::EnvFile(place) => place.path.parent().map_or(path.clone(), |folder| folder.join(&path)),
+            Place::File(_) | Place::WholeFile(_) | Place::Env(_) | Place::Flag(_) | Place::Default => path,
+        };
+        Some(Set { value, place })
     }
 
     fn log(&mut self, flags: &Flags, layers: &mut Layers) {
         let enabled = self.text(None, "", ENABLE_LOGGING);
-        let disabled = self.parsed::<Truth>(enabled).is_some_and(|set| !set.value.0);
+        let switched_off = self.parsed::<Truth>(enabled).filter(|set| !set.value.0).map(|set| set.place);
         let level = self.text(flags.log_level.as_ref(), "--log-level", "log.level");
-        let by_older_name =
-            matches!(&level, Some(Set { place: Place::EnvFile(place), .. }) if place.name == "LOG_LEVEL");
-        let level = self.parsed::<Level>(level).map(|set| set.value.0);
-        let silenced = disabled && (by_older_name || level.is_none());
-        layers.log_level = if silenced { Some(LogLevel::Error) } else { level };
+        let level = self.parsed::<Level>(level);
+        let stronger = |off: &Place| level.as_ref().is_none_or(|set| self.rank(off) < self.rank(&set.place));
+        let silenced = switched_off.filter(stronger);
+        if let (Some(_), Some(Set { place: Place::EnvFile(place), .. })) = (&silenced, &level) {
+            let which = format!("{} in {} is ", place.name, place.path.display());
+            // Not read either, then.
+            self.outside.notices.retain(|words| !words.starts_with(&which));
+            self.outside.notices.push(format!("{which}ignored, since ENABLE_LOGGING is false"));
+        }
+        // Who sets nothing is not named as the one that did.
+        let without = if silenced.is_some() { "log.level" } else { ENABLE_LOGGING };
+        self.given.retain(|given| given.key != without);
+        layers.log_level =
+            if silenced.is_some() { Some(LogLevel::Error) } else { level.map(|set| set.value.0) };
         let format = self.text(flags.log_format.as_ref(), "--log-format", "log.format");
         layers.log_format = self.parsed::<Format>(format).map(|set| set.value.0);
-        layers.log_file = self.path(flags.log_file.as_ref(), "--log-file", "log.file");
+        let file = self.path(flags.log_file.as_ref(), "--log-file", "log.file");
+        layers.log_file = file.map(|set| set.value);
+    }
+
+    /// How strong the place of a setting is, by its layer and within that by the table of variables: the smaller, the
+    /// stronger.
+    fn rank(&self, place: &Place) -> (usize, usize) {
+        match place {
+            Place::Flag(_) => (0, 0),
+            Place::Env(name) => (1, rank(name)),
+            Place::EnvFile(place) => {
+                let file = self.outside.env_files.iter().position(|file| file.path == place.path);
+                (2 + file.unwrap_or_default(), rank(&place.name))
+            }
+            Place::File(_) | Place::WholeFile(_) | Place::Default => (usize::MAX, 0),
+        }
     }
 
     /// A key goes only to the upstream that the same file names, or that our own configuration file does: whoever

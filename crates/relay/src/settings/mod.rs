@@ -30,11 +30,14 @@ pub use environment::{Environment, NO_VARIABLES};
 pub use errors::{Issue, SettingsError};
 pub use page::page;
 pub use reference::{KeyDoc, SectionDoc, reference};
+pub(crate) use rules::own_rule;
 pub use schema::schema;
 pub use show::Shown;
 pub use variables::{Scope, VARIABLES, Variable};
 
+use crate::proxy;
 use relay_core::Config;
+use relay_core::config::ProxyChoice;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -55,6 +58,8 @@ pub struct Loaded {
     pub file: Option<PathBuf>,
     /// Every key, and who set it.
     pub shown: Vec<Shown>,
+    /// Where each `[[rule]]` stands: `config.toml:12`.
+    pub rules_at: Vec<String>,
 }
 
 /// Where settings are looked for, be there something or not.
@@ -62,6 +67,8 @@ pub struct Loaded {
 pub struct Places {
     /// The configuration file; `None` where the environment does not tell where it would be.
     pub config: Option<PathBuf>,
+    /// Whether somebody named it: such a file has to be there.
+    pub config_is_named: bool,
     /// The env file that is named.
     pub env_file: Option<PathBuf>,
     /// The env file in the user's configuration folder.
@@ -80,8 +87,10 @@ impl Places {
 pub fn places(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Places {
     let env_files = env_file::open(flags, env, read, &mut errors::Findings::default());
     let (env_file, usual_env_file) = env_file::paths(flags, env);
-    let config = file::LookedFor::by(flags, env, &env_files).map(|looked_for| looked_for.path);
-    Places { config, env_file, usual_env_file }
+    let looked_for = file::LookedFor::by(flags, env, &env_files);
+    let config_is_named = looked_for.as_ref().is_some_and(|looked_for| looked_for.is_named);
+    let config = looked_for.map(|looked_for| looked_for.path);
+    Places { config, config_is_named, env_file, usual_env_file }
 }
 
 /// Reads the settings.
@@ -101,15 +110,21 @@ pub fn load(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Result<Loaded, S
     let layers = layers::read(flags, &mut drafts, outside);
     let mut config = Config::default();
     if is_toml {
-        let folder = path.as_deref().and_then(Path::parent);
-        config = build::build(drafts, &layers, folder, &mut found);
+        let around = build::Around { text, folder: path.as_deref().and_then(Path::parent), read };
+        config = build::build(drafts, &layers, around, &mut found);
     }
     match found.into_error(path.as_deref().unwrap_or(Path::new("")), text) {
         Some(error) => Err(error),
         None => {
+            let by_system = |choice: &ProxyChoice| *choice == ProxyChoice::System;
+            let mut own = config.upstreams.values().filter_map(|upstream| upstream.proxy.as_ref());
+            if by_system(&config.proxy) || own.any(by_system) {
+                notices.extend(proxy::passed_over(env));
+            }
             let shown = show::shown(&config, source.as_ref(), &layers.outside);
             cap(&mut notices);
-            Ok(Loaded { config, notices, file: path, shown })
+            let rules_at = source.as_ref().map_or_else(Vec::new, |source| show::places_of("rule", source));
+            Ok(Loaded { config, notices, file: path, shown, rules_at })
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The reference page, `docs/config.md`, made from the lists in `keys` and `variables`.
 
+use super::keys::WEEK;
 use super::reference::{KeyDoc, reference};
 use super::variables::{Scope, VARIABLES};
+use relay_core::units::{show_duration, size_units, time_units};
 use std::fmt::Write as _;
 
 const HEAD: &str = "\
@@ -44,10 +46,99 @@ A client can change one call by headers, which are never forwarded. What they ca
 
 ";
 
+/// One kind of value: what it is called, how it is written, and examples, each with a section and key that takes it.
+struct Value {
+    kind: &'static str,
+    /// `UNITS` stands for the units that are read, `LONGEST` for the longest time.
+    how: &'static str,
+    examples: &'static [(&'static str, &'static str, &'static str)],
+}
+
+const VALUES: &[Value] = &[
+    Value {
+        kind: "time",
+        how: "in quotes: a number and one unit, UNITS; from nothing to LONGEST, and less where a key needs it",
+        examples: &[
+            ("profile.x", "base", "\"400ms\""),
+            ("timeouts", "connect", "\"1.5s\""),
+            ("timeouts", "idle", "\"15min\""),
+            ("profile.x", "patience", "\"6h\""),
+            ("timeouts", "drain", "\"1d\""),
+        ],
+    },
+    Value {
+        kind: "size",
+        how: "in quotes: a number and one unit, UNITS (with `i` by 1024, without by 1000), or a bare count of bytes",
+        examples: &[
+            ("hold", "bytes", "\"64KiB\""),
+            ("bodies", "total", "\"1.5GiB\""),
+            ("bodies", "each", "65536"),
+        ],
+    },
+    Value {
+        kind: "number",
+        how: "without quotes; `\"unlimited\"`, with quotes, where a key says so",
+        examples: &[("relay", "port", "9000"), ("profile.x", "factor", "1.5")],
+    },
+    Value {
+        kind: "true or false",
+        how: "without quotes",
+        examples: &[("upstream.openai", "strip_v1", "true"), ("client.codex", "cut_fatal", "false")],
+    },
+    Value {
+        kind: "text, name, URL, choice",
+        how: "in quotes; between single ones a `\\` is just that",
+        examples: &[("relay", "profile", "\"batch\""), ("relay", "upstream", "'https://llm.example.com/v1'")],
+    },
+    Value {
+        kind: "path of a file",
+        how: "in quotes; a relative one starts at the folder of the file that names it, from a flag or the environment \
+              at the working directory. Neither `~` nor `$HOME` is replaced",
+        examples: &[("log", "file", "\"logs/relay.log\""), ("log", "file", "'C:\\logs\\relay.log'")],
+    },
+    Value {
+        kind: "list",
+        how: "in brackets, with commas",
+        examples: &[("relay", "allowed_origins", "[\"http://localhost:3000\", \"http://localhost:5173\"]")],
+    },
+    Value {
+        kind: "table",
+        how: "in braces, with commas",
+        examples: &[("upstream.openai", "headers", "{ \"x-team\" = \"blue\", \"x-cost\" = \"42\" }")],
+    },
+];
+
+/// How each kind of value is written.
+fn values(page: &mut String) {
+    line(page, format_args!("## Values\n\n| value | how it is written | examples |\n| --- | --- | --- |"));
+    for Value { kind, how, examples } in VALUES {
+        let units = if *kind == "size" { size_units() } else { time_units() };
+        let units = units.iter().map(|unit| format!("`{unit}`")).collect::<Vec<_>>();
+        let how = how.replace("UNITS", &or(&units)).replace("LONGEST", &show_duration(WEEK));
+        let examples = examples.iter().map(|(_, _, value)| format!("`{value}`")).collect::<Vec<_>>();
+        line(page, format_args!("| {kind} | {how} | {} |", examples.join(", ")));
+    }
+    line(
+        page,
+        format_args!(
+            "\nFlags and variables take the same without the quotes of TOML; `TOTAL_TIMEOUT` takes bare\nseconds, too.\n"
+        ),
+    );
+}
+
+/// `a, b or c`.
+fn or(names: &[String]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        names => names.concat(),
+    }
+}
+
 const VARIABLES_HEAD: &str = "\
 ## Variables
 
-Of several that set the same, the first in this table holds. Env files hold `NAME=value` lines, with an optional
+Of several in the same place that set the same key, the first in this table holds: `ENABLE_LOGGING=false` silences the log,
+whatever `LOG_LEVEL` says. Env files hold `NAME=value` lines, with an optional
 `export `, `# comments`, 'single quotes' that keep all as it is, and \"double quotes\" with the escapes `\\n`, `\\r`, `\\t`,
 `\\\\`, `\\\"` and `\\$`; nothing is replaced in a value. They may begin with a byte order mark, be UTF-16 and have the line
 ends of Windows. A `.env` in the working directory is never read by itself: whoever wrote that folder could send your
@@ -70,6 +161,7 @@ to requests that carry no credential, and only where the same env file, or the c
 #[must_use]
 pub fn page() -> String {
     let mut page = HEAD.to_owned();
+    values(&mut page);
     for section in reference() {
         line(&mut page, format_args!("## `{}`\n\n{}\n", section.head, section.doc));
         for key in &section.keys {
@@ -107,6 +199,28 @@ fn shape(key: &KeyDoc) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::{Flags, NO_VARIABLES, load};
+
+    #[test]
+    fn every_example_of_a_value_is_read() {
+        for (section, key, value) in VALUES.iter().flat_map(|value| value.examples) {
+            let text = format!("[{section}]\n{key} = {value}\n");
+            let flags = Flags { config: Some("config.toml".into()), ..Flags::default() };
+            let loaded = load(&flags, &NO_VARIABLES, &|_| Ok(text.as_bytes().to_vec()));
+            let loaded = loaded.unwrap_or_else(|error| panic!("{error}"));
+            assert_ne!(loaded.config, relay_core::Config::default(), "{text} sets nothing");
+        }
+    }
+
+    #[test]
+    fn the_units_of_the_page_are_those_that_are_read() {
+        use relay_core::units::{bytes, duration};
+        assert!(time_units().iter().all(|unit| duration(&format!("1{unit}")).is_ok()));
+        assert!(size_units().iter().all(|unit| bytes(&format!("1{unit}")).is_ok()));
+        let page = page();
+        assert!(page.contains("unit, `ms`, `s`, `min`, `h` or `d`; from nothing to 7d,"), "{page}");
+        assert!(page.contains("unit, `B`, `KB`, `kB`, `KiB`, `MB`, `MiB`, `GB` or `GiB` (with"), "{page}");
+    }
 
     #[test]
     fn reference_page_is_the_committed_one() {

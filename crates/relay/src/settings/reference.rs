@@ -84,7 +84,8 @@ pub fn reference() -> Vec<SectionDoc> {
         section(
             "[[route]]",
             "What is different for some calls; the first route that fits holds. Each number of a profile is a key \
-             here too, in place of the profile's.",
+             here too, in place of the profile's. A route that names neither `path`, `client` nor `model` fits every \
+             call, so it can only be the last; one that no call reaches is an error.",
             docs(ROUTE),
         ),
         section(

@@ -155,15 +155,23 @@ pub(super) const RULE: &[Key<RuleDraft>] = &[
         name: "floor",
         shape: "time",
         default: "\"0s\"",
-        doc: "The shortest wait before the request is sent again. Where the answer names a longer one, that holds.",
+        doc: "The shortest wait before the request is sent again. Where the answer names a longer one, that holds. What \
+              is `final` has none.",
         set: |rule, given| given.duration(super::keys::ANY_TIME).map(|value| rule.floor = value),
     },
 ];
 
-/// What a rule lacks: a value for any of these keys.
+/// What is wrong with a rule as a whole: it lacks a value for any of these keys, or has one too many.
 pub(super) struct Lack {
     pub(super) of: &'static [&'static str],
+    /// The key that is in the way, where it is one.
+    pub(super) at: Option<&'static str>,
     pub(super) what: Invalid,
+}
+
+/// What a rule of the file is called; they count from 1.
+pub(crate) fn own_rule(number: usize) -> String {
+    format!("[[rule]] number {number}")
 }
 
 const CONDITIONS: &[&str] = &["status", "header", "path", "phrase"];
@@ -173,12 +181,12 @@ impl RuleDraft {
     pub(super) fn finish(self, number: usize) -> Result<config::OwnRule, Lack> {
         let Some(fault) = self.fault else {
             let hint = "say what such an answer means: fault = \"overloaded\"";
-            return Err(Lack { of: &["fault"], what: Invalid::new("has no `fault`", hint) });
+            return Err(Lack { of: &["fault"], at: None, what: Invalid::new("has no `fault`", hint) });
         };
         let signs: Vec<_> = [self.header, self.path, self.phrase].into_iter().flatten().collect();
         if signs.is_empty() && self.status.is_empty() {
             let hint = "name at least one of `status`, `header`, `path` and `phrase`";
-            return Err(Lack { of: CONDITIONS, what: Invalid::new("fits every answer", hint) });
+            return Err(Lack { of: CONDITIONS, at: None, what: Invalid::new("fits every answer", hint) });
         }
         let says = self.resend.unwrap_or(if fault.heals_by_waiting() {
             Says::Refused
@@ -187,13 +195,18 @@ impl RuleDraft {
         } else {
             Says::Final
         });
+        if says == Says::Final && !self.floor.is_zero() {
+            let hint = "leave out `floor`, or say that it is sent again: resend = \"refused\"";
+            let what = Invalid::new("has a `floor`, and what it fits is final: nothing is sent again", hint);
+            return Err(Lack { of: &[], at: Some("floor"), what });
+        }
         let rule = Rule {
             sign: Sign::All(signs),
             on: Statuses::Chosen { among: self.status, inside: self.inside },
             fault,
             says,
             floor: self.floor,
-            source: format!("[[rule]] number {number}").into(),
+            source: own_rule(number).into(),
         };
         Ok(config::OwnRule { dialect: self.dialect, upstream: self.upstream, rule })
     }

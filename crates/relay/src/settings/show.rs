@@ -1,7 +1,7 @@
 //! The settings in force, key by key, each with the layer that won: what `config show` prints. Secrets are masked.
 //! Not the printing (that is the program).
 
-use super::errors::{Place, line_of};
+use super::errors::Place;
 use super::file::Source;
 use super::layers::Given;
 use super::read::looks_secret;
@@ -21,7 +21,7 @@ pub struct Shown {
     pub section: String,
     /// Which one of several sections of the same name, from 0.
     pub nth: usize,
-    /// Its name.
+    /// Its name; empty for an entry of a list that sets nothing.
     pub key: String,
     /// The value as it would stand in the file; `None` where it is not set.
     pub value: Option<String>,
@@ -54,6 +54,13 @@ pub(super) fn shown(config: &Config, source: Option<&Source>, outside: &[Given])
         }
     }
     all
+}
+
+/// Where each of the tables of this list stands.
+pub(super) fn places_of(list: &str, source: &Source) -> Vec<String> {
+    let (root, _no_errors) = DeTable::parse_recoverable(&source.text);
+    let tables = root.get_ref().get(list).and_then(|list| list.get_ref().as_array());
+    tables.into_iter().flatten().map(|table| source.at(table.span().start)).collect()
 }
 
 struct Show<'a> {
@@ -199,21 +206,27 @@ impl Show<'_> {
 
     fn routes(&self, name: &str, all: &mut Vec<Shown>) {
         let Some(list) = self.root.get(name).and_then(|list| list.get_ref().as_array()) else { return };
-        for (nth, table) in list.iter().filter_map(|item| item.get_ref().as_table()).enumerate() {
+        let tables = list.iter().filter_map(|item| Some((item, item.get_ref().as_table()?)));
+        for (nth, (item, table)) in tables.enumerate() {
+            let shown = |key: String, value, at: usize| Shown {
+                section: format!("[[{name}]]"),
+                nth,
+                key,
+                value,
+                origin: self.at(at),
+            };
+            if table.is_empty() {
+                all.push(shown(String::new(), None, item.span().start));
+            }
             for (key, value) in table {
-                all.push(Shown {
-                    section: format!("[[{name}]]"),
-                    nth,
-                    key: key.get_ref().to_string(),
-                    value: Some(self.text(value.get_ref(), value.span())),
-                    origin: self.at(value.span().start),
-                });
+                let text = self.text(value.get_ref(), value.span());
+                all.push(shown(key.get_ref().to_string(), Some(text), value.span().start));
             }
         }
     }
 
     fn at(&self, offset: usize) -> String {
-        format!("{}:{}", file_name(&self.source.path), line_of(&self.source.text, offset))
+        self.source.at(offset)
     }
 
     fn place(&self, place: &Place) -> String {

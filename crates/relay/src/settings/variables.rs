@@ -36,7 +36,8 @@ const fn older(name: &'static str, sets: &'static str, scope: Scope, instead: &'
 /// What `MAX_RETRIES` sets.
 pub(super) const RETRIES: &str = "sends of every profile, less one";
 /// What `TOTAL_TIMEOUT` sets.
-pub(super) const TOTAL_TIMEOUT: &str = "patience of every profile, in seconds";
+pub(super) const TOTAL_TIMEOUT: &str =
+    "patience of every profile, in seconds, and `client_limit = \"shortens\"` in every profile";
 /// What `ENABLE_LOGGING` sets.
 pub(super) const ENABLE_LOGGING: &str = "log.level, which is `error` where this is `false`";
 /// What `CODEX_API_KEY` sets.
@@ -58,9 +59,10 @@ pub const VARIABLES: &[Variable] = &[
     ours("STEADY_RELAY_PROFILE", "relay.profile"),
     ours("SSL_CERT_FILE", "relay.ca_file"),
     ours("STEADY_RELAY_LOG_LEVEL", "log.level"),
-    // Names that many programs share: read from the process environment, they would be somebody else's.
-    older("LOG_LEVEL", "log.level", Scope::EnvFiles, "STEADY_RELAY_LOG_LEVEL"),
+    // Names that many programs share: read from the process environment, they would be somebody else's. A log that is
+    // switched off is off, whatever its level would be.
     older("ENABLE_LOGGING", ENABLE_LOGGING, Scope::EnvFiles, "STEADY_RELAY_LOG_LEVEL=error"),
+    older("LOG_LEVEL", "log.level", Scope::EnvFiles, "STEADY_RELAY_LOG_LEVEL"),
     ours("STEADY_RELAY_LOG_FORMAT", "log.format"),
     ours("STEADY_RELAY_LOG_FILE", "log.file"),
     older("LOG_FILE", "log.file", Scope::EnvFiles, "STEADY_RELAY_LOG_FILE"),
@@ -75,4 +77,9 @@ pub const VARIABLES: &[Variable] = &[
 /// Those that set this, the strongest first.
 pub(super) fn setting(sets: &str) -> impl Iterator<Item = &'static Variable> {
     VARIABLES.iter().filter(move |variable| variable.sets == sets)
+}
+
+/// Where a variable stands among those that set the same: the smaller, the stronger.
+pub(super) fn rank(name: &str) -> usize {
+    VARIABLES.iter().position(|variable| variable.name == name).unwrap_or(VARIABLES.len())
 }

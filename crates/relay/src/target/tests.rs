@@ -9,6 +9,21 @@ fn joined(url: &str, v1: Option<V1>, path: &str) -> String {
 }
 
 #[test]
+fn what_is_said_to_be_recognised_is() {
+    let told = Refusal::UnknownCredential(http::header::AUTHORIZATION).to_string();
+    assert!(told.contains(&format!("not one this relay can tell ({KNOWN}), so")), "{told}");
+    let beginnings = KNOWN.split([' ', ',']).filter(|word| word.ends_with('-') || *word == "AIza");
+    let mut count = 0;
+    for beginning in beginnings {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-api-key", format!("{beginning}abc").parse().unwrap());
+        assert!(matches!(crate::credential::judge(&headers, "/"), Verdict::One(_)), "{beginning}");
+        count += 1;
+    }
+    assert_eq!(count, 4);
+}
+
+#[test]
 fn paths_are_joined() {
     let keep = Some(V1::Keep);
     let strip = Some(V1::Strip);

@@ -46,6 +46,8 @@ fn as_toml(shown: &[Shown], origin: bool) -> String {
     let mut last = None;
     for Shown { section, nth, key, value, origin: from } in shown {
         let line = match value {
+            None if key.is_empty() && origin => format!("# sets nothing  # {from}\n"),
+            None if key.is_empty() => "# sets nothing\n".to_owned(),
             Some(value) if origin => format!("{key} = {value}  # {from}\n"),
             Some(value) => format!("{key} = {value}\n"),
             None if origin => format!("# {key} is not set\n"),
@@ -109,19 +111,24 @@ fn path(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
         return Err(Failure(1, words.to_owned()));
     };
     if !exists(&places.config) {
-        say("note: there is no such file yet, so the defaults hold");
+        say(if places.config_is_named {
+            "note: there is no such file, and the relay does not start without a file that is named: check the path"
+        } else {
+            "note: there is no such file yet, so the defaults hold"
+        });
     }
     print(&config.display().to_string())
 }
 
 /// Says what a recorded answer would be taken for.
 fn test_rule(flags: &Flags, asked: &TestRule) -> Result<u8, Failure> {
-    let Loaded { config, .. } = load(flags, &files(flags))?;
+    let Loaded { config, rules_at, .. } = load(flags, &files(flags))?;
     let failed =
         |error: &dyn std::fmt::Display| Failure(2, format!("error: {}: {error}", asked.file.display()));
     let file = recorded_answer(&asked.file).map_err(|error| failed(&unread(&error)))?;
-    let report =
+    let mut report =
         recorded::test_rule(&file, asked, &config, SystemClock.wall()).map_err(|error| failed(&error))?;
+    report.name_rule(&rules_at);
     for words in report.assumed.iter().filter(|_| !asked.json) {
         say(&format!("note: {words}"));
     }

@@ -2,8 +2,8 @@
 
 use steady_relay::demo::{self, Options};
 
-use super::{Failure, runtime};
+use super::{Failure, block_on};
 
 pub(crate) fn demo(options: &Options) -> Result<u8, Failure> {
-    runtime()?.block_on(demo::run(options)).map_err(|words| Failure(1, words))
+    block_on(async { demo::run(options).await.map_err(|words| Failure(1, words)) })
 }

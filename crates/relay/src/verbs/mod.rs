@@ -39,11 +39,16 @@ fn print(data: &str) -> Result<u8, Failure> {
     }
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
+/// Does it, and ends then: what other threads are at, such as a look-up of a name that nobody answers, is not waited
+/// for.
+fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure(1, format!("error: the system does not let the relay start: {error}")))
+        .map_err(|error| Failure(1, format!("error: the system does not let the relay start: {error}")))?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_background();
+    done
 }
 
 /// The environment of this process.
@@ -113,4 +118,20 @@ async fn targets(config: &Config, listening: &[SocketAddr]) -> Result<Upstreams,
 
 fn tls_config(config: &Config) -> Result<(Arc<rustls::ClientConfig>, Vec<String>), Failure> {
     tls::client_config(&config.ca_files).map_err(|error| Failure(2, format!("error: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_ends_elsewhere_is_not_waited_for() {
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let done = block_on(async {
+            tokio::task::spawn_blocking(move || ended.recv().is_ok());
+            Ok(7)
+        });
+        assert!(matches!(done, Ok(7)));
+        drop(end);
+    }
 }

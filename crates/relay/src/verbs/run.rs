@@ -16,11 +16,11 @@ use steady_relay::proxy::SystemProxies;
 use steady_relay::run::{self, RelayAddr, SessionKey, Summary, Surroundings, closing_line};
 use steady_relay::settings::Loaded;
 
-use super::{Failure, files, listen, load, runtime, say, targets, tls_config};
+use super::{Failure, block_on, files, listen, load, say, targets, tls_config};
 
 /// Runs the client; its exit code is ours.
 pub(crate) fn run(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> {
-    runtime()?.block_on(run_client(flags, command))
+    block_on(run_client(flags, command))
 }
 
 async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> {

@@ -1,7 +1,6 @@
 //! `steady-relay serve`: listens and relays until it is told to stop; follows its settings while it runs.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use relay_core::config::{Config, UpstreamChoice};
@@ -13,26 +12,22 @@ use steady_relay::files::Files;
 use steady_relay::observe::log::Log;
 use steady_relay::observe::{Notice, Observer};
 use steady_relay::proxy::SystemProxies;
-use steady_relay::reload::{self, Watch, needs_restart};
-use steady_relay::settings::{Loaded, Places};
+use steady_relay::reload::{self, Watch, changed, needs_restart};
+use steady_relay::settings::{Loaded, Places, Shown};
 
 use super::signals::{Hangups, Signals};
-use super::{Failure, files, listen, load, places, runtime, targets, tls_config};
+use super::{Failure, block_on, files, listen, load, places, targets, tls_config};
 
 /// Serves until told to stop.
 pub(crate) fn serve(flags: &Flags) -> Result<u8, Failure> {
-    let runtime = runtime()?;
-    let ended = runtime.block_on(serve_until_told(flags));
-    // Whatever still reads a file or looks up a name is not waited for.
-    runtime.shutdown_background();
-    ended
+    block_on(serve_until_told(flags))
 }
 
 async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     // Before they are read: a file that changes meanwhile is read again.
     let files = files(flags);
     let watch = Watch::over(&places(flags, &files));
-    let Loaded { config, notices, .. } = load(flags, &files)?;
+    let Loaded { config, notices, shown, .. } = load(flags, &files)?;
     let (tls, tls_notices) = tls_config(&config)?;
     let bound = listen(&config)?;
     let listening = bound.addresses();
@@ -49,9 +44,10 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         log.notice(&Notice::Advice(format!("note: {words}")));
     }
     let url = match listening.first() {
-        Some(address) => format!("http://{address}"),
+        Some(address) => format!("http://{}", reached_at(*address)),
         None => format!("port {}", bound.port),
     };
+    let beyond = listening.first().copied().and_then(beyond);
     let upstream = config.upstream.as_ref().map(|choice| match choice {
         // A path may be a secret.
         UpstreamChoice::Url(upstream) => {
@@ -59,7 +55,7 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         }
         UpstreamChoice::Named(name) => format!("[upstream.{name}]"),
     });
-    log.notice(&Notice::Listening { url, upstream });
+    log.notice(&Notice::Listening { url, upstream, beyond });
     let started_with = config.clone();
     let relay = Relay::start(Parts {
         config,
@@ -70,7 +66,7 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         sockets: bound.sockets,
         system_proxies: SystemProxies::found(),
     });
-    let following = Following { flags, relay: &relay, log: &log, listening, started_with, told };
+    let mut following = Following { flags, relay: &relay, log: &log, listening, started_with, shown, told };
     tokio::select! {
         () = signals.next() => {}
         () = following.follow(watch, hangups, files) => {}
@@ -80,6 +76,31 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// An address that a client on this machine can be given: all of them at once is none.
+fn reached_at(listening: SocketAddr) -> SocketAddr {
+    let loopback: IpAddr = match listening.ip() {
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    if listening.ip().is_unspecified() { SocketAddr::new(loopback, listening.port()) } else { listening }
+}
+
+/// Who else can reach the relay, and what they need.
+fn beyond(listening: SocketAddr) -> Option<String> {
+    if listening.ip().is_loopback() {
+        return None;
+    }
+    let family = if listening.is_ipv4() { "IPv4" } else { "IPv6" };
+    let whence = match listening.ip().is_unspecified() {
+        true => format!(", on every {family} address of this one, port {}", listening.port()),
+        false => String::new(),
+    };
+    Some(format!(
+        "to other machines{whence}; every client needs the token, as header `x-steady-token` or as /~TOKEN in front \
+         of the path"
+    ))
+}
+
 /// A relay that follows its settings.
 struct Following<'a> {
     flags: &'a Flags,
@@ -87,6 +108,8 @@ struct Following<'a> {
     log: &'a Log,
     listening: Vec<SocketAddr>,
     started_with: Config,
+    /// The keys as they are in force.
+    shown: Vec<Shown>,
     /// What was said at the start, and is not said again at every change.
     told: Vec<String>,
 }
@@ -94,7 +117,7 @@ struct Following<'a> {
 impl Following<'_> {
     /// Reloads whenever a file changes or somebody asks, once at a time; never ends. What happens meanwhile is noticed
     /// afterwards: a signal is kept, and a file differs from what was seen of it.
-    async fn follow(&self, mut watch: Watch, mut hangups: Hangups, mut files: Files) {
+    async fn follow(&mut self, mut watch: Watch, mut hangups: Hangups, mut files: Files) {
         loop {
             let asked = tokio::select! {
                 () = hangups.next() => {
@@ -125,22 +148,25 @@ impl Following<'_> {
         tokio::task::spawn_blocking(move || Reread::now(&flags, &old)).await.ok()
     }
 
-    async fn take_on(&self, fresh: Result<Fresh, Failure>, asked: bool) -> Result<(), Failure> {
-        let Fresh { config, notices, tls } = fresh?;
-        if config == *self.relay.config() {
+    async fn take_on(&mut self, fresh: Result<Fresh, Failure>, asked: bool) -> Result<(), Failure> {
+        let Fresh { config, notices, shown, tls } = fresh?;
+        let old = self.relay.config();
+        if config == *old {
             if asked {
-                self.relay.notice(&Notice::Advice("note: the settings are as they were".to_owned()));
+                self.relay.notice(&Notice::Reloaded { changed: Vec::new(), kept: Vec::new() });
             }
             return Ok(());
         }
         let targets = targets(&config, &self.listening).await?;
         let kept = needs_restart(&self.started_with, &config);
+        let changed = changed((&old, &self.shown), (&config, &shown));
+        self.shown = shown;
         self.log.set_level(config.log.level);
         self.relay.reload(config, targets, tls);
         for words in notices.into_iter().filter(|words| !self.told.contains(words)) {
             self.relay.notice(&Notice::Advice(format!("note: {words}")));
         }
-        self.relay.notice(&Notice::Reloaded { kept });
+        self.relay.notice(&Notice::Reloaded { changed, kept });
         Ok(())
     }
 }
@@ -156,6 +182,7 @@ struct Reread {
 struct Fresh {
     config: Config,
     notices: Vec<String>,
+    shown: Vec<Shown>,
     /// Where the certificates to trust are others.
     tls: Option<Arc<rustls::ClientConfig>>,
 }
@@ -171,22 +198,13 @@ impl Reread {
 
 impl Fresh {
     fn read(flags: &Flags, files: &Files, old: &Config) -> Result<Self, Failure> {
-        let Loaded { config, mut notices, .. } = load(flags, files)?;
+        let Loaded { config, mut notices, shown, .. } = load(flags, files)?;
         let mut tls = None;
         if config.ca_files != old.ca_files {
-            let is_pipe = |path: &&PathBuf| path.metadata().is_ok_and(|found| !found.is_file());
-            if let Some(path) =
-                config.ca_files.iter().filter(|path| !old.ca_files.contains(path)).find(is_pipe)
-            {
-                let path = path.display();
-                let words =
-                    format!("error: the certificate file {path} is no file\nhint: write them into one");
-                return Err(Failure(2, words));
-            }
             let (fresh, more) = tls_config(&config)?;
             tls = Some(fresh);
             notices.extend(more);
         }
-        Ok(Self { config, notices, tls })
+        Ok(Self { config, notices, shown, tls })
     }
 }

@@ -68,6 +68,29 @@ async fn a_tunnel_takes_up_the_place_of_its_connection_as_long_as_it_is_there() 
     soon(served).await;
 }
 
+/// A side that has closed may be gone; no more tells of it.
+#[tokio::test]
+async fn a_tunnel_that_is_closed_on_one_side_ends_although_the_other_says_nothing() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut config = towards(&format!("http://{}", listener.local_addr().unwrap()));
+    config.limits.stall = ms(80);
+    let silent = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let agreed = "HTTP/1.1 101 Fine\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n";
+        socket.write_all(agreed.as_bytes()).await.unwrap();
+        std::future::pending::<()>().await;
+    });
+    let at = relay(config).await;
+    let mut socket = dial(at).await;
+    let head = "GET /v1/realtime HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
+    socket.write_all(head.as_bytes()).await.unwrap();
+    read_until(&mut socket, &mut String::new(), "\r\n\r\n").await;
+    socket.shutdown().await.unwrap();
+    let mut rest = Vec::new();
+    soon(socket.read_to_end(&mut rest)).await.unwrap();
+    silent.abort();
+}
+
 #[tokio::test]
 async fn a_head_with_too_many_headers_is_refused() {
     let up = upstream(Reply::status(200).json(OK)).await;

@@ -99,6 +99,23 @@ async fn an_env_file_that_is_missing_or_wrong_stops_the_start() {
 }
 
 #[tokio::test]
+async fn beyond_loopback_the_first_lines_name_an_address_to_use_and_that_a_token_is_needed() {
+    let home = Home::new();
+    let mut command = home.program(&["--listen", "0.0.0.0", "--port", "0"]);
+    let relay = serve(command.env("STEADY_RELAY_TOKEN", "hunter2hunter2hunter2")).await;
+    assert!(relay.addr.ip().is_loopback(), "{}", relay.said());
+    let port = relay.addr.port();
+    let words = format!(
+        "  open: to other machines, on every IPv4 address of this one, port {port}; every client needs the token, as \
+         header `x-steady-token` or as /~TOKEN in front of the path\n"
+    );
+    assert!(relay.said().contains(&words) && !relay.said().contains("hunter2"), "{}", relay.said());
+    assert_eq!(relay.ask(&Request::get("/healthz")).await.status, 401);
+    assert_eq!(relay.ask(&Request::get("/~hunter2hunter2hunter2/healthz")).await.status, 200);
+    assert!(!home.serve(&[]).await.said().contains("  open: "));
+}
+
+#[tokio::test]
 async fn the_mode_of_an_older_tool_is_accepted() {
     let mut relay = Home::new().serve(&["--mode", "proxy"]).await;
     relay.says("--mode proxy is an older flag").await;

@@ -53,7 +53,24 @@ async fn a_bad_file_is_refused_with_its_errors_and_the_old_settings_stay() {
     assert!(!relay.said().contains("settings reloaded"), "{}", relay.said());
     home.write(CONFIG, to(&up.url()));
     relay.signal(Kill::HUP);
+    relay.says("settings read again: the settings are as they were").await;
+}
+
+#[tokio::test]
+async fn what_was_changed_is_named_at_info_and_a_reload_without_a_change_is_no_warning() {
+    let up = Upstream::start(good()).await.unwrap();
+    let home = Home::with_config(&to(&up.url()));
+    let mut relay = home.serve(&["--log-format", "json"]).await;
+    relay.signal(Kill::HUP);
     relay.says("the settings are as they were").await;
+    home.write(CONFIG, format!("{}profile = \"batch\"\n[timeouts]\nidle = \"9s\"\n", to(&up.url())));
+    relay.signal(Kill::HUP);
+    relay.says("settings reloaded: they hold for new calls (relay.profile, timeouts.idle)\"").await;
+    home.write(CONFIG, "[relay]\nupstream = \"http://127.0.0.1:1/hunter2\"\n");
+    relay.signal(Kill::HUP);
+    relay.says("(relay.upstream, relay.profile, timeouts.idle)\"").await;
+    let said = relay.said();
+    assert!(!said.contains("\"level\":\"warn\"") && !said.contains("hunter2"), "{said}");
 }
 
 #[tokio::test]
@@ -90,7 +107,12 @@ async fn the_number_of_connections_follows_the_settings() {
     for (reloads, connections, status) in [(1, 2, 200), (2, 1, 503)] {
         home.write(CONFIG, format!("{}[limits]\nconnections = {connections}\n", to(&up.url())));
         relay.signal(Kill::HUP);
-        while relay.said().matches("settings reloaded: they hold for new calls\n").count() < reloads {
+        while relay
+            .said()
+            .matches("settings reloaded: they hold for new calls (limits.connections)\n")
+            .count()
+            < reloads
+        {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
         assert_eq!(relay.ask(&turn()).await.status, status, "{connections}");
@@ -149,11 +171,11 @@ async fn what_is_no_file_or_too_large_keeps_the_settings_and_signals_are_heard()
     home.write(CONFIG, "[relay]\nca_file = \"ca.pipe\"\n");
     make_fifo(&config.with_file_name("ca.pipe"));
     relay.signal(Kill::HUP);
-    relay.says("ca.pipe is no file").await;
+    relay.says("ca.pipe: this is a pipe or a device").await;
     assert_eq!(relay.ask(&turn()).await.status, 200);
     without(&|| make_fifo(&config));
     // Noticed without being told.
-    while relay.said().matches("this is a pipe or a device").count() < 2 {
+    while relay.said().matches("config.toml: this is a pipe or a device").count() < 2 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     assert_eq!(relay.ask(&turn()).await.status, 200);
@@ -205,4 +227,12 @@ async fn settings_come_from_a_pipe_at_the_start_alone() {
     assert_eq!(relay.ask(&turn()).await.status, 200);
     assert_eq!(up.requests().len(), 2);
     assert_eq!(relay.said().matches("the old ones stay").count(), 1, "{}", relay.said());
+}
+
+#[tokio::test]
+async fn certificates_may_be_more_than_any_settings() {
+    let home = Home::with_config("[relay]\nca_file = \"ca.pem\"\n");
+    home.write("config/steady-relay/ca.pem", "# none\n".repeat(200_000));
+    let (code, _, said) = home.run(&["config", "check"]).await;
+    assert!(code == 2 && said.contains("no usable certificate in "), "{said}");
 }

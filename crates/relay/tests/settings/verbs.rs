@@ -24,6 +24,9 @@ async fn show_prints_every_key_and_with_origin_who_set_it() {
     assert!(shown.contains("config.toml:5") && shown.contains("# upstream is not set\n"), "{shown}");
     assert!(shown.contains("drain = \"300s\"  # default\n") && !shown.contains("hunter2"), "{shown}");
     assert!(said.contains("PORT is an older name"), "{said}");
+    home.write("empty.toml", "[[route]]\nmodel = \"o3\"\n[[route]]\n");
+    let (_, shown, _) = home.run(&["config", "show", "--config", "empty.toml"]).await;
+    assert!(shown.ends_with("\n[[route]]\nmodel = \"o3\"\n\n[[route]]\n# sets nothing\n"), "{shown}");
     let (_, shown, _) = home.run(&["config", "show", "--json"]).await;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["v"], 1);
@@ -37,6 +40,9 @@ async fn show_prints_every_key_and_with_origin_who_set_it() {
 async fn check_says_all_that_is_wrong_or_ok() {
     let home = Home::with_config("[relay]\nprofile = \"batch\"\n");
     assert_eq!(home.run(&["config", "check"]).await, (0, "ok\n".to_owned(), String::new()));
+    let (code, out, said) = run(home.program(&["config", "check"]).env("https_proxy", "foo://x")).await;
+    let note = "note: https_proxy in the environment names no proxy that can be used, and is passed over: ";
+    assert!((code, out.as_str()) == (0, "ok\n") && said.starts_with(note), "{said}");
     home.write("bad.toml", "[relay]\nprot = 1\n[hold]\ntime = 3\n");
     let (code, out, said) = home.run(&["config", "check", "bad.toml"]).await;
     assert_eq!((code, out.as_str(), said.matches("error: bad.toml:").count()), (2, "", 2), "{said}");
@@ -44,13 +50,17 @@ async fn check_says_all_that_is_wrong_or_ok() {
     let out: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &out["ok"], out["errors"].as_array().map(Vec::len)), (2, &false.into(), Some(2)));
     assert_eq!(out["errors"][0]["at"], "bad.toml:2:1");
-    home.write("bad.toml", "[relay]\nca_file = \"none.pem\"\n");
+    let certificates = "[relay]\nca_file = \"none.pem\"\nprot = 1\n";
+    home.write("bad.toml", certificates);
     let (code, _, said) = home.run(&["config", "check", "bad.toml"]).await;
-    assert!(code == 2 && said.contains("none.pem"), "{said}");
-    assert!(
-        said.ends_with("\nhint: `ca_file` below [relay] names it, or SSL_CERT_FILE; check the path\n"),
-        "{said}"
-    );
+    let told = "error: bad.toml:2:11: the certificate file none.pem: there is no such file\n";
+    assert!(code == 2 && said.starts_with(told) && said.matches("error: ").count() == 2, "{said}");
+    home.write("none.pem", "not PEM");
+    home.write("bad.toml", certificates.replace("prot = 1\n", ""));
+    let (code, _, said) = home.run(&["config", "check", "bad.toml"]).await;
+    let hint =
+        "\nhint: `ca_file` below [relay] names it, or SSL_CERT_FILE; it has to hold certificates in PEM\n";
+    assert!(code == 2 && said.contains("none.pem") && said.ends_with(hint), "{said}");
     let (code, out, _) = home.run(&["config", "check", "bad.toml", "--json"]).await;
     let out: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &out["ok"], out["errors"].as_array().map(Vec::len)), (2, &false.into(), Some(1)));
@@ -62,7 +72,14 @@ async fn path_tells_where_the_file_is_looked_for() {
     let home = Home::new();
     let (code, out, said) = home.run(&["config", "path"]).await;
     assert_eq!((code, Path::new(out.trim_end())), (0, home.path(CONFIG).as_path()));
-    assert!(said.contains("there is no such file yet"));
+    assert_eq!(said, "note: there is no such file yet, so the defaults hold\n");
+    for (flag, variable) in [(&["--config", "NOPE"][..], ""), (&[], "NOPE")] {
+        let mut command = home.program(&[&["config", "path"], flag].concat());
+        let (code, out, said) = run(command.env("STEADY_RELAY_CONFIG", variable)).await;
+        assert_eq!((code, out.as_str()), (0, "NOPE\n"));
+        let words = "note: there is no such file, and the relay does not start without a file that is named";
+        assert!(said.starts_with(words), "{said}");
+    }
     home.write(CONFIG, "");
     let (_, out, said) = home.run(&["config", "path", "--json", "--env-file", "x.env"]).await;
     let out: Value = serde_json::from_str(&out).unwrap();
@@ -112,6 +129,10 @@ async fn test_rule_says_of_a_file_that_it_cannot_use_what_and_how_to_mend_it() {
     let (code, out, said) = home.run(&["config", "test-rule", "good"]).await;
     assert!(code == 0 && out.starts_with("taken for  at_capacity"), "{out}");
     assert!(said.starts_with("note: the file has no head: taken for a body of application/json"), "{said}");
+    let rule = "[[rule]]\nstatus = 503\ninside = true\nfault = \"overloaded\"\n";
+    home.write("rules.toml", rule);
+    let (_, out, _) = home.run(&["config", "test-rule", "good", "--config", "rules.toml"]).await;
+    assert!(out.contains(", by [[rule]] number 1 (rules.toml:1)\n"), "{out}");
     let (_, _, said) = home.run(&["config", "test-rule", "good", "--json"]).await;
     assert_eq!(said, "");
 }

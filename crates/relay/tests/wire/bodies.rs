@@ -40,6 +40,30 @@ async fn a_body_over_the_limit_is_streamed_and_sent_once() {
     }
 }
 
+/// Whoever announces much and sends nothing keeps nobody out; whoever sends much does, and that is said once.
+#[tokio::test]
+async fn room_is_taken_by_what_came() {
+    let replies = [wire::overloaded_503(), served(), wire::overloaded_503(), wire::overloaded_503()];
+    let up = Upstream::start(Script::of(replies)).await.unwrap();
+    let bench = Bench::with(room(&up.url(), 8000, 8000)).await;
+    let mut large = bench.client().await;
+    let body = turn_of(7900);
+    large.send_head(&plain(&body)).await.unwrap();
+    assert_eq!(bench.ask(&plain(TURN)).await.status, 200, "sent again, since it was kept");
+    let (most, rest) = body.split_at(body.len() - 5);
+    large.send_bytes(most.as_bytes()).await.unwrap();
+    let small = turn_of(600);
+    tokio::time::timeout(SOON, async {
+        // Until the large one has arrived.
+        while bench.ask(&plain(&small)).await.status == 200 {}
+    })
+    .await
+    .unwrap();
+    assert!(bench.recorder().notices().iter().any(|notice| format!("{notice:?}").contains("bodies.total")));
+    large.send_bytes(rest.as_bytes()).await.unwrap();
+    large.leave().await;
+}
+
 #[tokio::test]
 async fn a_streamed_body_keeps_its_framing() {
     let body = turn_of(5000);

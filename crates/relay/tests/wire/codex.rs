@@ -154,6 +154,24 @@ async fn a_completed_answer_starts_the_count_of_cuts_anew() {
     assert_eq!(ends, ["cut cut 1", "cut cut 2", "served committed", "cut cut 1"]);
 }
 
+/// An answer that failed in another way, or with the event that was passed on, completed nothing.
+#[tokio::test]
+async fn only_a_completed_answer_starts_the_count_of_cuts_anew() {
+    let up = Upstream::start(Script::by(|_, number| {
+        let mut events = wire::partial("hello");
+        events.push(wire::failed(if number == 2 { "server_error" } else { FATAL }, "m"));
+        Reply::sse(events)
+    }))
+    .await
+    .unwrap();
+    let bench = Bench::to(&up).await;
+    let mut cuts = Vec::new();
+    for _ in 1..=6 {
+        cuts.push(is_cut(bench.ask(&codex("turn-1", TURN)).await.ending));
+    }
+    assert_eq!(cuts, [true, true, false, true, false, false]);
+}
+
 #[tokio::test]
 async fn a_floor_in_the_withheld_event_holds_for_the_call_that_resumes() {
     let mut events = wire::partial("hello");
@@ -256,6 +274,11 @@ async fn a_websocket_on_a_path_that_generates_is_turned_away_at_once() {
         assert_eq!((answer.status, answer.ending), (426, Ending::Complete));
         assert!(began.elapsed() < ms(500));
     }
+    // Among others, and by its longer name.
+    for wished in ["x, WebSocket", "websocket/13"] {
+        let upgrade = Request::get("/v1/responses").header("Connection", "Upgrade").header("Upgrade", wished);
+        assert_eq!(bench.ask(&upgrade).await.status, 426, "{wished}");
+    }
     assert_eq!(up.connections(), 0);
 }
 
@@ -341,4 +364,8 @@ async fn an_upgrade_that_nobody_needs_is_ignored() {
     let answer =
         bench.ask(&Request::get("/v1/models").header("Connection", "Upgrade").header("Upgrade", "h2c")).await;
     assert_eq!((answer.status, up.requests().len()), (200, 2));
+    // Of HTTP/1.0 it is no wish.
+    let mut old = bench.client().await;
+    old.send_bytes(b"GET /v1/models HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n").await.unwrap();
+    assert_eq!((old.read().await.status, up.requests()[2].header("upgrade")), (200, None));
 }

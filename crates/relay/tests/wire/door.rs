@@ -1,7 +1,7 @@
 //! Who is let in, and the relay's own endpoints.
 
 use relay_core::Config;
-use relay_core::config::{Route, Secret};
+use relay_core::config::{Route, Secret, UpstreamChoice};
 use relay_sim::fixtures::codex as wire;
 use relay_sim::{Reply, Request, Signal, Upstream};
 
@@ -205,4 +205,36 @@ async fn a_name_that_was_pointed_at_us_is_not_our_origin() {
     }
     // What is no browser may call us as it likes.
     assert_eq!(bench.ask(&Request::get("/v1/files").header("Host", "relay.internal")).await.status, 200);
+}
+
+/// To a name that is no secure one browsers add no `Sec-Fetch-Site`, and to a read from the same origin no `Origin`.
+#[tokio::test]
+async fn a_name_that_was_pointed_at_us_is_lent_no_key() {
+    let (up, bench) = guarded(|config| {
+        config.allowed_origins = vec!["https://app.example".to_owned()];
+        let Some(UpstreamChoice::Url(upstream)) = &mut config.upstream else {
+            panic!("{:?}", config.upstream)
+        };
+        upstream.api_key = Some(Secret::new("sk-lent".to_owned()));
+    })
+    .await;
+    let port = bench.addr().port();
+    let read = |host: &str| Request::get("/v1/files").header("Host", host);
+    for host in [format!("evil.example:{port}"), "evil.example".to_owned()] {
+        let answer = bench.ask(&read(&host)).await;
+        assert_eq!(answer.status, 403, "{host}");
+        assert!(answer.text().contains("allowed_origins"), "{}", answer.text());
+        let tunnel = read(&host).header("Connection", "Upgrade").header("Upgrade", "x");
+        assert_eq!(bench.ask(&tunnel).await.status, 403, "{host}");
+    }
+    assert_eq!(up.connections(), 0);
+    // Through a forwarded port, say, or a page that is allowed; and who brings a credential is lent none.
+    for host in ["localhost:1", "127.0.0.1:2", "[::1]:3", "app.example"] {
+        assert_eq!(bench.ask(&read(host)).await.status, 200, "{host}");
+    }
+    let own = read("relay.internal").header("Authorization", "Bearer sk-own");
+    assert_eq!(bench.ask(&own).await.status, 200);
+    let keys =
+        up.requests().iter().map(|seen| seen.header("authorization").unwrap().to_owned()).collect::<Vec<_>>();
+    assert_eq!(keys[3..], ["Bearer sk-lent", "Bearer sk-own"]);
 }

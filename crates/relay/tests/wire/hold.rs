@@ -3,7 +3,7 @@
 use relay_core::Config;
 use relay_sim::fixtures::{anthropic, chat, codex as wire};
 use relay_sim::script::stream_bytes;
-use relay_sim::{Client, Ending, Event, Reply, Request, Signal, Upstream};
+use relay_sim::{Client, Ending, Event, Reply, Request, Script, Signal, Upstream};
 use tokio::time::Instant;
 
 use crate::support::{A_WHILE, Bench, SOON, TURN, claude, codex, invents_no_time, ms, plain, sdk, towards};
@@ -177,6 +177,25 @@ async fn silence_before_output_is_told_and_never_sent_again() {
     }
 }
 
+/// The status is an answer, whatever becomes of the words behind it.
+#[tokio::test]
+async fn a_refusal_whose_words_never_come_is_a_refusal() {
+    let begun = |status: u16| Reply::status(status).bytes("{\"error\"").length(1000).hang();
+    let good = Reply::sse(wire::turn("hi"));
+    let up =
+        Upstream::start(Script::of([begun(503).header("retry-after", "0.05"), good.clone()])).await.unwrap();
+    let bench = Bench::with(held_for(&up, |config| config.timeouts.idle = ms(80))).await;
+    assert_eq!(bench.ask(&plain(TURN)).await.status, 200);
+    let story = bench.story(1).await;
+    assert!(story.contains("503, at_capacity refused") && story.ends_with("committed, served"), "{story}");
+
+    let up = Upstream::start(Script::of([begun(400), good])).await.unwrap();
+    let bench = Bench::with(held_for(&up, |config| config.timeouts.idle = ms(80))).await;
+    let answer = bench.ask(&plain(TURN)).await;
+    assert_eq!((answer.status, answer.text(), up.requests().len()), (400, "{\"error\"".into(), 1));
+    assert!(is_aborted(answer.ending), "{answer:?}");
+}
+
 #[tokio::test]
 async fn silence_after_output_aborts() {
     let events = wire::partial("hello");
@@ -254,6 +273,27 @@ async fn an_early_end_is_an_abort_after_all_that_came() {
             assert_eq!(answer.body, stream_bytes(&events));
             assert_eq!(bench.story(1).await, "opened, send 1, 200, committed, broken");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_is_lost_before_the_last_word_is_a_break_though_all_choices_are_finished() {
+    let mut finished = chat::stream("a b");
+    assert!(stream_bytes(&finished[finished.len() - 1..]).starts_with(b"data: [DONE]"));
+    finished.truncate(finished.len() - 1);
+    let request = Request::post("/v1/chat/completions").json(TURN);
+    for (reply, whole) in [
+        (Reply::sse(finished.clone()), true),
+        (Reply::sse(finished.clone()).close_delimited(), true),
+        (Reply::sse(finished.clone()).fin_without_terminator(), false),
+        (Reply::sse(chat::stream("a b")).fin_without_terminator(), true),
+    ] {
+        let up = Upstream::start(reply).await.unwrap();
+        let bench = Bench::to(&up).await;
+        let ending = bench.ask(&request).await.ending;
+        assert_eq!((ending == Ending::Complete, is_aborted(ending)), (whole, !whole), "{ending:?}");
+        let end = if whole { "served" } else { "broken" };
+        assert_eq!(bench.story(1).await, format!("opened, send 1, 200, committed, {end}"));
     }
 }
 

@@ -423,6 +423,31 @@ async fn an_answer_that_is_whole_behind_an_early_stream_is_told_to_be_lost() {
     }
 }
 
+/// A login page, a redirect: no answer of a model, and nothing that a stream could hold.
+#[tokio::test]
+async fn what_is_no_answer_behind_an_early_stream_is_told_as_a_failure() {
+    let html = |status: u16| Reply::status(status).header("content-type", "text/html; charset=utf-8");
+    for (reply, sends, words, end) in [
+        (html(200).bytes("\r\n<!doctype html><p>log in"), 3, "answered 200 with a page", "failed, returned"),
+        (html(302).header("location", "/login").bytes("<p>moved"), 1, "answered 302", "committed, broken"),
+        (Reply::status(204), 1, "answered 204", "committed, broken"),
+    ] {
+        for (name, request, sign, _) in streams() {
+            let up = Upstream::start(reply.clone().after(ms(250))).await.unwrap();
+            let bench = Bench::with(with_early(towards(&up.url()))).await;
+            let answer = bench.ask(&request).await;
+            assert_eq!((answer.status, answer.ending), (200, Ending::Complete), "{name}");
+            assert_eq!(up.requests().len(), sends, "{name}");
+            let story = bench.story(1).await;
+            assert!(story.ends_with(end), "{name}: {story}");
+            let (_, rest) = beats(&answer, sign);
+            let told = String::from_utf8_lossy(rest);
+            assert!(told.contains(words) && told.matches("data: ").count() == 1, "{name}: {told}");
+            assert!(!told.contains("<p>") && told.ends_with("}\n\n"), "{name}: {told}");
+        }
+    }
+}
+
 /// Some gateways label a stream as plain text. What is asked for decides, early or not.
 #[tokio::test]
 async fn a_stream_behind_an_early_one_may_be_labelled_as_anything() {

@@ -176,6 +176,11 @@ fn the_services_own_word_about_resending() {
         row("true, not maybe ran", CHAT, Status(504), ["x-should-retry: true", ""], "server_failed, maybe ran, -"),
         row("true, refused stays", CHAT, Status(529), ["x-should-retry: true", ""], "overloaded, refused, -"),
         row("true, failed stays", CHAT, Status(500), ["x-should-retry: true", ""], "server_failed, failed, -"),
+        row("false, in capitals", CHAT, Status(503), ["X-Should-Retry: False", ""], "at_capacity, final, -"),
+        row("false, shouted", CHAT, Status(503), ["x-should-retry: FALSE", ""], "at_capacity, final, -"),
+        row("true, in capitals", CHAT, Status(400), ["x-should-retry: True", ""], "bad_request, failed, -"),
+        row("both", CHAT, Status(503), ["x-should-retry: true\nx-should-retry: false", ""], "at_capacity, final, -"),
+        row("both", CHAT, Status(503), ["x-should-retry: false\nx-should-retry: true", ""], "at_capacity, final, -"),
         row("another word", CHAT, Status(503), ["x-should-retry: maybe", ""], "at_capacity, refused if prompt, -"),
         row("true in a 200", CHAT, Body, ["x-should-retry: true", r#"{"error":{"code":"model_not_found"}}"#], "bad_request, final, -"),
     ]);

@@ -6,7 +6,7 @@ use super::*;
 fn heard(path: &str, stream: &str) -> Vec<Heard> {
     let mut splitter = sse::Splitter::new(64 * 1024);
     let mut heard = Vec::new();
-    splitter.push(stream.as_bytes(), |event| heard.push(dialect(path).hear(&event)));
+    splitter.push(stream.as_bytes(), |event| heard.push(dialect(path).hear(&event, &mut Parts::default())));
     heard
 }
 
@@ -77,8 +77,10 @@ fn events_of_chat() {
         (r#"{"choices":[{"index":0,"delta":{"refusal":"no"},"finish_reason":null}]}"#, Output),
         (r#"{"choices":[{"index":0,"text":"hi","finish_reason":null}]}"#, Output),
         (r#"{"choices":[{"index":0,"delta":{"content":[{"type":"text","text":"hi"}]},"finish_reason":null}]}"#, Output),
-        (r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#, End),
-        (r#"{"choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}"#, End),
+        (r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#, Output),
+        (r#"{"choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}"#, Output),
+        (r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":""}]}"#, Lifecycle),
+        (r#"{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":""}]}"#, Output),
         (r#"{"id":"g","choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}],"error":{"code":502,"message":"m"}}"#, Failed),
         (r#"{"error":{"message":"m","code":503}}"#, Failed),
         (r#"{"error":"server busy"}"#, Failed),
@@ -140,15 +142,15 @@ fn events_of_gemini() {
         (r#"{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"x"}]}}]}"#, Output),
         (r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}}]}}]}"#, Output),
         (r#"{"candidates":[{"content":{"parts":[]},"groundingMetadata":{}}]}"#, Output),
-        (r#"{"candidates":[{"content":{"parts":[{"text":"end"}]},"finishReason":"STOP"}]}"#, End),
-        (r#"{"candidates":[{"finishReason":"SAFETY"}]}"#, End),
+        (r#"{"candidates":[{"content":{"parts":[{"text":"end"}]},"finishReason":"STOP"}]}"#, Output),
+        (r#"{"candidates":[{"finishReason":"SAFETY"}]}"#, Output),
         (r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"FINISH_REASON_UNSPECIFIED"}]}"#, Output),
-        (r#"{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}"#, End),
+        (r#"{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}"#, Output),
         (r#"{"promptFeedback":{"safetyRatings":[]}}"#, Lifecycle),
         (r#"{"error":{"code":503,"status":"UNAVAILABLE"}}"#, Failed),
         (r#"{"error":null,"candidates":[{"content":{"parts":[{"text":"x"}]}}]}"#, Output),
         (r#"{"response":{"candidates":[{"content":{"parts":[{"text":""}]}}]},"traceId":"t"}"#, Lifecycle),
-        (r#"{"response":{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}]}}"#, End),
+        (r#"{"response":{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}]}}"#, Output),
         (r#"{"something":"new"}"#, Output),
         ("words", Output),
         ("", Lifecycle),
@@ -182,7 +184,7 @@ fn lines_of_ollama() {
     ] {
         let mut splitter = crate::ndjson::Splitter::new(64 * 1024);
         let mut heard = Vec::new();
-        splitter.push(format!("{line}\n").as_bytes(), |event| heard.push(dialect(OLLAMA).hear(&event)));
+        splitter.push(format!("{line}\n").as_bytes(), |event| heard.push(dialect(OLLAMA).hear(&event, &mut Parts::default())));
         assert_eq!(heard, [is], "{}", &line[..line.len().min(200)]);
     }
 }

@@ -13,6 +13,9 @@ fn load_files(
     let home = ["XDG_CONFIG_HOME", "HOME", "APPDATA"].map(|name| (name, "/c"));
     let env = [&home, variables].concat();
     load(&flags, &&env[..], &|path| {
+        if path.extension().is_some_and(|end| end == "pem") {
+            return Ok(Vec::new());
+        }
         let found = files.iter().find(|(name, _)| Path::new(name) == path);
         found.map(|(_, text)| text.as_bytes().to_vec()).ok_or_else(|| io::ErrorKind::NotFound.into())
     })
@@ -53,6 +56,11 @@ fn an_env_file_that_is_named_has_to_be_there() {
     hint: check the path
     ");
     assert!(load_files(&[], &[], Flags::default()).is_ok());
+    let folder = load(&named(), &NO_VARIABLES, &|_| Err(io::ErrorKind::IsADirectory.into())).unwrap_err();
+    assert_snapshot!(folder, @r"
+    error: /e/relay.env: this is a folder, not a file
+    hint: name the file in it, such as relay.env
+    ");
 }
 
 #[test]
@@ -106,6 +114,13 @@ fn the_log_is_set_by_flag_variable_and_older_name() {
     assert_eq!(level("ENABLE_LOGGING=no\nSTEADY_RELAY_LOG_LEVEL=warn\n", None), LogLevel::Warn);
     assert_eq!(level("ENABLE_LOGGING=no\n", Some("trace")), LogLevel::Trace);
     assert_eq!(level("LOG_LEVEL=CRITICAL\n", None), LogLevel::Error);
+    // Of two files the stronger one has the say.
+    let both = |named_says: &str, usual_says: &str| {
+        let files = [("/e/relay.env", named_says), ("/c/steady-relay/env", usual_says)];
+        load_files(&files, &[], named()).unwrap().config.log.level
+    };
+    assert_eq!(both("LOG_LEVEL=debug\n", "ENABLE_LOGGING=no\n"), LogLevel::Debug);
+    assert_eq!(both("ENABLE_LOGGING=no\n", "STEADY_RELAY_LOG_LEVEL=debug\n"), LogLevel::Error);
     let flags = Flags { log_format: Some("json".into()), log_file: Some("l.log".into()), ..Flags::default() };
     let log = load_files(&[], &[("STEADY_RELAY_LOG_FORMAT", "text")], flags).unwrap().config.log;
     assert_eq!((log.format, log.file), (LogFormat::Json, Some("l.log".into())));
@@ -188,6 +203,33 @@ fn what_is_wrong_in_an_env_file_names_its_line_and_no_secret() {
     ");
     let loaded = with_env_file("UPSTREAM_UL=http://a\nOPENAI_API_KEY=sk-other\nHOST=x\n");
     assert_eq!(loaded.notices, ["UPSTREAM_UL in /e/relay.env is not read: did you mean `UPSTREAM_URL`?"]);
+}
+
+#[test]
+fn a_proxy_that_cannot_be_used_is_told_without_its_value() {
+    let told = |variables: &[(&str, &str)], text: &str| {
+        let files = [("/c/steady-relay/config.toml", text)];
+        load_files(&files, variables, Flags::default()).unwrap().notices
+    };
+    let words = "names no proxy that can be used, and is passed over: write it as scheme://host:port, with one of \
+                 http, https, socks4, socks4a, socks5, socks5h";
+    for value in ["foo://me:hunter2@x", "http://", "a b", "http://[::1"] {
+        assert_eq!(told(&[("HTTPS_PROXY", value)], ""), [format!("HTTPS_PROXY in the environment {words}")]);
+    }
+    let lower = [
+        ("http_proxy", "foo://x"),
+        ("all_proxy", "foo://x"),
+        ("HTTPS_PROXY", ""),
+        ("https_proxy", "foo://x"),
+    ];
+    let names: Vec<_> = told(&lower, "").iter().map(|words| words[..10].to_owned()).collect();
+    assert_eq!(names, ["http_proxy", "all_proxy "]);
+    for value in ["http://p:3128", "p.example:3128", "p.example", "socks5h://me:pw@p"] {
+        assert_eq!(told(&[("HTTPS_PROXY", value)], ""), Vec::<String>::new(), "{value}");
+    }
+    assert!(told(&[("HTTPS_PROXY", "foo://x")], "[relay]\nproxy = \"none\"\n").is_empty());
+    let own = "[relay]\nproxy = \"none\"\n[upstream.openai]\nproxy = \"system\"\n";
+    assert_eq!(told(&[("HTTPS_PROXY", "foo://x")], own).len(), 1);
 }
 
 #[test]

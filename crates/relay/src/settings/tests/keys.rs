@@ -264,6 +264,34 @@ fn every_key_of_a_route_is_read() {
     assert_eq!(second.overrides.client_limit, Some(ClientLimit::Shortens));
 }
 
+#[test]
+fn every_route_has_to_be_reached_by_some_call() {
+    assert_snapshot!(bad("[[route]]\nsends = 2\n[[route]]\npath = \"/v1/messages\"\nsends = 3\n[[route]]\n"), @r"
+    error: config.toml:1:1: the route fits every call, so none after it is ever reached: lines 3, 6
+      1 | [[route]]
+        | ^^^^^^^^^
+    hint: name what it fits (`path`, `client`, `model`), or make it the last
+    ");
+    let all = "[[route]]\npath = \"/v1\"\nmodel = \"gpt-*\"\n\n[[route]]\npath = \"/v1/x\"\nmodel = \"gpt-5\"\nsends = 1\n";
+    assert_snapshot!(bad(all), @r"
+    error: config.toml:5:1: the route is never reached: the one in line 1 fits every call that it fits
+      5 | [[route]]
+        | ^^^^^^^^^
+    hint: change what it fits, put it before the other, or make one of the two
+    ");
+    let same = "[[route]]\nclient = \"codex\"\n[[route]]\nclient = \"codex\"\nsends = 1\n[[route]]\n";
+    assert!(
+        bad(same).contains("config.toml:3:1: the route is never reached: the one in line 1 fits every call")
+    );
+    good("[[route]]\nclient = \"codex\"\n[[route]]\nmodel = \"gpt-*\"\n[[route]]\nsends = 1\n");
+    good("[[route]]\n");
+    // A condition that is misspelt is one slip, not two.
+    for slip in ["paht = \"/v1\"", "path = 3", "model = \"a*b\""] {
+        let told = bad(&format!("[[route]]\n{slip}\n[[route]]\nclient = \"codex\"\n"));
+        assert_eq!(told.matches("error: ").count(), 1, "{told}");
+    }
+}
+
 /// Section, line, what is wrong with it, and what is said to do.
 const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("relay", "listen = \"example.com\"", "is no IP address", "localhost for 127.0.0.1 and ::1"),
@@ -295,7 +323,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("timeouts", "idle = [\"1s\"]", "is a list, not a length of time", "\"30s\""),
     ("timeouts", "pool_idle = \"soon\"", "does not begin with a number", "\"30s\""),
     ("timeouts", "drain = \"-1s\"", "is below zero", "\"30s\""),
-    ("waiting", "interim = \"1ms\"", "is too short", "allowed is 50ms to 5min"),
+    ("waiting", "interim = \"1ms\"", "is too short", "allowed is 50ms to 300s"),
     ("waiting", "interim = true", "not a length of time", "\"30s\""),
     ("hold", "bytes = \"1GiB\"", "is too large", "allowed is 0B to 64MiB"),
     ("hold", "time = \"\"", "does not begin with a number", "\"30s\""),
@@ -352,7 +380,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("profile.x", "factor = nan", "is out of range", "from 1 to 10"),
     ("profile.x", "cap = \"0s\"", "is too short", "allowed is 10ms to 7d"),
     ("profile.x", "jitter = \"8d\"", "is too long", "allowed is 0s to 7d"),
-    ("profile.x", "overloaded_base = \"2min\"", "overloaded_cap 1min is below overloaded_base 2min", "set"),
+    ("profile.x", "overloaded_base = \"2min\"", "overloaded_cap 60s is below overloaded_base 120s", "set"),
     ("profile.x", "overloaded_factor = \"2\"", "is text, not a number", "from 1 to 10"),
     ("profile.x", "overloaded_cap = \"1s\"", "overloaded_cap 1s is below overloaded_base 4s", "set"),
     ("profile.x", "useless_floor = 1", "has no unit", "\"1s\" is seconds"),
@@ -376,6 +404,18 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("rule", "fault = \"overloaded\"", "`rule` is no list of tables", "[[rule]]"),
     ("[rule]", "status = 503", "the rule has no `fault`", "overloaded"),
     ("[rule]", "fault = \"overloaded\"", "the rule fits every answer", "`phrase`"),
+    (
+        "[rule]",
+        "status = 503\nfault = \"overloaded\"\nresend = \"final\"\nfloor = \"5s\"",
+        "the rule has a `floor`, and what it fits is final",
+        "leave out `floor`",
+    ),
+    (
+        "[rule]",
+        "status = 503\nfault = \"quota_spent\"\nfloor = \"5s\"",
+        "the rule has a `floor`",
+        "leave out",
+    ),
     ("[rule]", "status = 503\nfault = \"no_answer\"", "is none of the choices", "at_capacity, overloaded"),
     ("[rule]", "fault = \"overloaded\"\nstatus = 200", "holds what is no status", "5xx"),
     ("[rule]", "fault = \"overloaded\"\nstatus = [429, \"6xx\"]", "holds what is no status", "5xx"),

@@ -441,6 +441,30 @@ fn a_file_that_cannot_be_read_gives_one_clear_message() {
 }
 
 #[test]
+fn a_certificate_file_that_is_missing_is_told_with_its_line_and_with_all_else() {
+    let text = "[relay]\nca_file = \"none.pem\"\nprot = 1\n";
+    let flags = Flags { config: Some("/c/config.toml".into()), ..Flags::default() };
+    let env: &[_] = &[("SSL_CERT_FILE", "/ssl/other.pem")];
+    let error = load(&flags, &env, &|path| match path.to_str() {
+        Some("/c/config.toml") => Ok(text.into()),
+        Some("/ssl/other.pem") => Err(io::ErrorKind::IsADirectory.into()),
+        _ => Err(io::ErrorKind::NotFound.into()),
+    });
+    assert_snapshot!(error.unwrap_err(), @r#"
+    error: /c/config.toml:2:11: the certificate file /c/none.pem: there is no such file
+      2 | ca_file = "none.pem"
+        |           ^^^^^^^^^^
+    hint: check the path
+    error: /c/config.toml:3:1: unknown key `prot` in [relay]
+      3 | prot = …
+        | ^^^^
+    hint: did you mean `port`?
+    error: SSL_CERT_FILE: the certificate file /ssl/other.pem: this is a folder, not a file
+    hint: name the file in it, such as ca.pem
+    "#);
+}
+
+#[test]
 fn a_byte_order_mark_and_windows_line_ends_are_accepted() {
     let config = good("\u{feff}[relay]\r\nport = 5\r\n");
     assert_eq!(config.port, 5);

@@ -14,13 +14,15 @@ fn as_file(loaded: &Loaded) -> String {
     let mut text = String::new();
     let mut last = None;
     for shown in &loaded.shown {
-        let Some(value) = &shown.value else { continue };
+        if shown.value.is_none() && !shown.key.is_empty() {
+            continue;
+        }
         let section = Some((&shown.section, shown.nth));
         if section != last {
             text += &format!("{}\n", shown.section);
             last = section;
         }
-        text += &format!("{} = {value}\n", shown.key);
+        text += &shown.value.as_ref().map_or(String::new(), |value| format!("{} = {value}\n", shown.key));
     }
     text
 }
@@ -57,6 +59,24 @@ fn env_files_and_numbers_of_older_tools_are_shown_where_they_count() {
     assert_eq!(upstream, "x.env:3: CODEX_ENDPOINT, with the key of x.env:4: CODEX_API_KEY");
     assert_eq!(of(&loaded, "[log]", "level"), (Some("\"debug\""), "x.env:5: LOG_LEVEL"));
     assert!(!format!("{:?}", loaded.shown).contains("hunter2"));
+}
+
+#[test]
+fn whoever_switches_the_log_off_is_named_and_the_level_that_does_not_count_is_told() {
+    let with = |env: &'static str, text: &'static str| {
+        let flags =
+            Flags { env_file: Some("x.env".into()), config: Some("config.toml".into()), ..Flags::default() };
+        let read = |path: &Path| Ok(if path == Path::new("x.env") { env.into() } else { text.into() });
+        load(&flags, &NO_VARIABLES, &read).unwrap()
+    };
+    let off = with("LOG_LEVEL=debug\nENABLE_LOGGING=false\n", "");
+    assert_eq!(of(&off, "[log]", "level"), (Some("\"error\""), "x.env:2: ENABLE_LOGGING"));
+    let level: Vec<_> = off.notices.iter().filter(|words| words.starts_with("LOG_LEVEL")).collect();
+    assert_eq!(level, ["LOG_LEVEL in x.env is ignored, since ENABLE_LOGGING is false"]);
+    let ours = with("STEADY_RELAY_LOG_LEVEL=debug\nENABLE_LOGGING=false\n", "");
+    assert_eq!(of(&ours, "[log]", "level"), (Some("\"debug\""), "x.env:1: STEADY_RELAY_LOG_LEVEL"));
+    let on = with("ENABLE_LOGGING=true\n", "[log]\nlevel = \"trace\"\n");
+    assert_eq!(of(&on, "[log]", "level"), (Some("\"trace\""), "config.toml:2"));
 }
 
 #[test]
@@ -118,10 +138,26 @@ fn what_is_shown_is_read_as_the_same() {
         [[route]]
         sends = 2
     "#;
-    for text in ["", text] {
+    for text in ["", text, "[[route]]\nmodel = \"o3\"\nsends = 1\n[[route]]\n"] {
         let loaded = load_all(text, &[], Flags::default()).unwrap();
         assert_eq!(good(&as_file(&loaded)), loaded.config, "{}", as_file(&loaded));
     }
+}
+
+#[test]
+fn times_are_shown_as_the_defaults_are_written() {
+    use relay_core::units::{duration, show_duration};
+    for key in reference().iter().flat_map(|section| &section.keys) {
+        if let Some(time) =
+            duration(key.default.trim_matches('"')).ok().filter(|_| key.default.starts_with('"'))
+        {
+            assert_eq!(format!("\"{}\"", show_duration(time)), key.default, "{}", key.name);
+        }
+    }
+    let loaded = load_all("", &[], Flags::default()).unwrap();
+    assert_eq!(of(&loaded, "[profile.interactive]", "patience").0, Some("\"120s\""));
+    assert_eq!(of(&loaded, "[profile.batch]", "patience").0, Some("\"480s\""));
+    assert_eq!(of(&loaded, "[profile.patient]", "patience").0, Some("\"6h\""));
 }
 
 #[test]
