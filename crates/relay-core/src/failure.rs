@@ -93,6 +93,8 @@ pub fn code(text: &str) -> Option<Box<str>> {
 /// letters, digits and `_ - . : /`, and no key that was put where a name belongs.
 #[must_use]
 pub fn label(text: &str) -> Box<str> {
+    // A name may be as long as a request. What comes later than this is in no label.
+    let text = &text[..text.floor_char_boundary(1024)];
     if starts_like_a_secret(text) {
         return "redacted".into();
     }
@@ -112,6 +114,7 @@ mod tests {
         assert_eq!(&*label("gpt-5.6-sol"), "gpt-5.6-sol");
         assert_eq!(&*label("evil\nline \u{1b}[31m Bearer"), "evilline31mBearer");
         assert_eq!(label(&"x".repeat(500)).len(), 64);
+        assert_eq!(&*label(&"\u{20ac}".repeat(1 << 20)), "");
         assert_eq!(&*label("Bearer sk-proj-abcdef12345"), "redacted");
         assert_eq!(
             &*label("Meta-Llama-3.1-405B-Instruct-Turbo-FP8"),
