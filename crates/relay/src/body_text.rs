@@ -3,7 +3,7 @@
 //!
 //! Reading is work for the processor, and an encoded body can grow a thousandfold. So what is more than a moment's
 //! work is read away from the threads that serve, two bodies at a time: that bounds the memory of decoded copies to
-//! two bodies of the largest size that is kept.
+//! two bodies of the largest size that is kept, and to twice that for zstd, whose decoder keeps its text as history.
 
 use std::sync::Arc;
 

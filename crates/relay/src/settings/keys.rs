@@ -2,8 +2,12 @@
 //! Not the defaults in force (those are `relay_core::config`; a test
 //! compares the two), not the numbers of a profile (those are `numbers`), and not what one key demands of another (that is `build`).
 
+mod upstream;
+
+pub(super) use upstream::{UPSTREAM, UpstreamDraft};
+
 use super::read::{Given, Key};
-use http::{HeaderName, HeaderValue};
+use relay_core::Listen;
 use relay_core::client::Kind;
 use relay_core::config::Timeouts;
 use relay_core::config::{
@@ -11,7 +15,6 @@ use relay_core::config::{
     ProxyChoice, Secret, Waiting,
 };
 use relay_core::units::Invalid;
-use relay_core::{BaseUrl, Listen};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -251,7 +254,7 @@ pub(super) const BODIES: &[Key<Bodies>] = &[
         shape: "size",
         default: "\"128MiB\"",
         doc: "How much of one request is kept for a resend. A larger one is streamed and never sent again. An encoded \
-              request is decoded to look at it, to at most this size, two at a time.",
+              request is decoded to look at it, to at most this size, two at a time; zstd takes twice as much meanwhile.",
         set: |bodies, given| given.size(0..=1 << 40).map(|value| bodies.each = value),
     },
     Key {
@@ -404,111 +407,6 @@ pub(super) const CODEX: &[Key<ClientSettings>] = &[
         set: |client, given| given.count(0..=100).map(|value| client.cuts = value),
     },
 ];
-
-/// What an `[upstream.NAME]` says.
-#[derive(Debug, Default)]
-pub(super) struct UpstreamDraft {
-    pub(super) url: Option<BaseUrl>,
-    pub(super) headers: Option<Vec<(HeaderName, HeaderValue)>>,
-    pub(super) api_key: Option<Secret>,
-    pub(super) allow_plaintext: Option<bool>,
-    pub(super) strip_v1: Option<bool>,
-    pub(super) http2: Option<Http2>,
-    pub(super) proxy: Option<ProxyChoice>,
-}
-
-/// `[upstream.NAME]`.
-pub(super) const UPSTREAM: &[Key<UpstreamDraft>] = &[
-    Key {
-        name: "url",
-        shape: "URL",
-        default: "",
-        doc: "Where it lives: http or https, host, port, path. The request's path and query are appended; a version \
-              segment that both bring appears once.",
-        set: |upstream, given| given.parsed().map(|value| upstream.url = Some(value)),
-    },
-    Key {
-        name: "headers",
-        shape: "table of texts",
-        default: "{}",
-        doc: "Headers to add to each send, in place of the client's of the same name: \
-              `{ \"x-team\" = \"blue\" }`, or a list of values.",
-        set: |upstream, given| {
-            upstream.headers = Some(given.named_texts()?.into_iter().map(header).collect::<Result<_, _>>()?);
-            Ok(())
-        },
-    },
-    Key {
-        name: "api_key",
-        shape: "text",
-        default: "",
-        doc: "A key that the relay adds to requests that carry no credential at all, as `Authorization: Bearer`, as \
-              `x-api-key` where it is one of Anthropic, or as `x-goog-api-key` where it is one of Gemini. Whoever \
-              reaches the relay can spend it. It never goes over plain http to another host unless `allow_plaintext` says so.",
-        set: |upstream, given| {
-            super::layers::api_key_of(given.text()?).map(|value| upstream.api_key = Some(value))
-        },
-    },
-    Key {
-        name: "allow_plaintext",
-        shape: "true or false",
-        default: "false",
-        doc: "Whether a cloud credential may go to another host over plain http, where anyone on the way can read it.",
-        set: |upstream, given| given.flag().map(|value| upstream.allow_plaintext = Some(value)),
-    },
-    Key {
-        name: "strip_v1",
-        shape: "true or false",
-        default: "",
-        doc: "Whether a `/v1` at the start of the request's path is dropped. Not set: yes, where the URL ends in \
-              `/backend-api/codex`.",
-        set: |upstream, given| given.flag().map(|value| upstream.strip_v1 = Some(value)),
-    },
-    Key {
-        name: "http2",
-        shape: "choice",
-        default: "",
-        doc: "When it is spoken to over HTTP/2: `auto`, `always` or `off`. Not set: as `[relay]` says.",
-        set: |upstream, given| http2(given).map(|value| upstream.http2 = Some(value)),
-    },
-    Key {
-        name: "proxy",
-        shape: "choice or URL",
-        default: "",
-        doc: "The proxy on the way there: `system`, `none` or an address. Not set: as `[relay]` says.",
-        set: |upstream, given| given.parsed().map(|value| upstream.proxy = Some(value)),
-    },
-];
-
-/// Reads one header to add. Its value is marked as sensitive and stays out of every message.
-fn header((name, value): (&str, &str)) -> Result<(HeaderName, HeaderValue), Invalid> {
-    const OURS: [&str; 11] = [
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "keep-alive",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    ];
-    let name: HeaderName = name.parse().map_err(|_not_a_name| {
-        Invalid::new("holds what is no header name", "a name has letters, digits and hyphens")
-    })?;
-    if OURS.contains(&name.as_str()) {
-        let why = format!("holds `{name}`, which belongs to the connection");
-        return Err(Invalid::new(why, "leave it out: the relay sets it itself"));
-    }
-    let mut value = HeaderValue::from_str(value).map_err(|_not_a_value| {
-        let why = format!("holds a value for `{name}` that no header can have");
-        Invalid::new(why, "a value is one line of visible characters")
-    })?;
-    value.set_sensitive(true);
-    Ok((name, value))
-}
 
 /// What a `[profile.NAME]` says besides its numbers.
 #[derive(Debug, Default)]

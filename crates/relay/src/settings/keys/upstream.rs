@@ -1,0 +1,114 @@
+//! The keys of an `[upstream.NAME]`, and the headers that one may add.
+
+use http::{HeaderName, HeaderValue};
+use relay_core::BaseUrl;
+use relay_core::config::{Http2, ProxyChoice, Secret};
+use relay_core::units::Invalid;
+
+use super::super::read::Key;
+use super::http2;
+
+/// What an `[upstream.NAME]` says.
+#[derive(Debug, Default)]
+pub(in crate::settings) struct UpstreamDraft {
+    pub(in crate::settings) url: Option<BaseUrl>,
+    pub(in crate::settings) headers: Option<Vec<(HeaderName, HeaderValue)>>,
+    pub(in crate::settings) api_key: Option<Secret>,
+    pub(in crate::settings) allow_plaintext: Option<bool>,
+    pub(in crate::settings) strip_v1: Option<bool>,
+    pub(in crate::settings) http2: Option<Http2>,
+    pub(in crate::settings) proxy: Option<ProxyChoice>,
+}
+
+/// `[upstream.NAME]`.
+pub(in crate::settings) const UPSTREAM: &[Key<UpstreamDraft>] = &[
+    Key {
+        name: "url",
+        shape: "URL",
+        default: "",
+        doc: "Where it lives: http or https, host, port, path. The request's path and query are appended; a version \
+              segment that both bring appears once.",
+        set: |upstream, given| given.parsed().map(|value| upstream.url = Some(value)),
+    },
+    Key {
+        name: "headers",
+        shape: "table of texts",
+        default: "{}",
+        doc: "Headers to add to each send, in place of the client's of the same name: \
+              `{ \"x-team\" = \"blue\" }`, or a list of values.",
+        set: |upstream, given| {
+            upstream.headers = Some(given.named_texts()?.into_iter().map(header).collect::<Result<_, _>>()?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "api_key",
+        shape: "text",
+        default: "",
+        doc: "A key that the relay adds to requests that carry no credential at all, as `Authorization: Bearer`, as \
+              `x-api-key` where it is one of Anthropic, or as `x-goog-api-key` where it is one of Gemini. Whoever \
+              reaches the relay can spend it. It never goes over plain http to another host unless `allow_plaintext` says so.",
+        set: |upstream, given| {
+            super::super::layers::api_key_of(given.text()?).map(|value| upstream.api_key = Some(value))
+        },
+    },
+    Key {
+        name: "allow_plaintext",
+        shape: "true or false",
+        default: "false",
+        doc: "Whether a cloud credential may go to another host over plain http, where anyone on the way can read it.",
+        set: |upstream, given| given.flag().map(|value| upstream.allow_plaintext = Some(value)),
+    },
+    Key {
+        name: "strip_v1",
+        shape: "true or false",
+        default: "",
+        doc: "Whether a `/v1` at the start of the request's path is dropped. Not set: yes, where the URL ends in \
+              `/backend-api/codex`.",
+        set: |upstream, given| given.flag().map(|value| upstream.strip_v1 = Some(value)),
+    },
+    Key {
+        name: "http2",
+        shape: "choice",
+        default: "",
+        doc: "When it is spoken to over HTTP/2: `auto`, `always` or `off`. Not set: as `[relay]` says.",
+        set: |upstream, given| http2(given).map(|value| upstream.http2 = Some(value)),
+    },
+    Key {
+        name: "proxy",
+        shape: "choice or URL",
+        default: "",
+        doc: "The proxy on the way there: `system`, `none` or an address. Not set: as `[relay]` says.",
+        set: |upstream, given| given.parsed().map(|value| upstream.proxy = Some(value)),
+    },
+];
+
+/// Reads one header to add. Its value is marked as sensitive and stays out of every message.
+fn header((name, value): (&str, &str)) -> Result<(HeaderName, HeaderValue), Invalid> {
+    const OURS: [&str; 11] = [
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    let name: HeaderName = name.parse().map_err(|_not_a_name| {
+        Invalid::new("holds what is no header name", "a name has letters, digits and hyphens")
+    })?;
+    if OURS.contains(&name.as_str()) {
+        let why = format!("holds `{name}`, which belongs to the connection");
+        return Err(Invalid::new(why, "leave it out: the relay sets it itself"));
+    }
+    let mut value = HeaderValue::from_str(value).map_err(|_not_a_value| {
+        let why = format!("holds a value for `{name}` that no header can have");
+        Invalid::new(why, "a value is one line of visible characters")
+    })?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
