@@ -232,16 +232,15 @@ async fn refuse_now(
 }
 
 fn in_refusing_words(shared: &Shared, parts: &Parts, path: &str, refused: Refused) -> Response<ReplyBody> {
-    // A token that is wrong here may be right elsewhere.
-    let shown = if path.starts_with("/~") { "/~" } else { path };
-    let (status, code) = (refused.status.as_u16(), refused.code);
-    shared.observers.notice(&Notice::TurnedAway { status, code, path: label(shown) });
     let words = format!("steady-relay: {}", refused.words);
     let kind = Client::of(&parts.headers).kind;
     let dialect = route(&parts.method, path).dialect;
     // These two send a 5xx again, whatever stands beside it.
     let insists = matches!(kind, Kind::Codex | Kind::GeminiCli) && refused.status.is_server_error();
     let status = if insists { StatusCode::BAD_REQUEST } else { refused.status }.as_u16();
+    // A token that is wrong here may be right elsewhere.
+    let shown = if path.starts_with("/~") { "/TOKEN" } else { path };
+    shared.observers.notice(&Notice::TurnedAway { status, code: refused.code, path: label(shown) });
     let (content_type, body) = if kind == Kind::Codex {
         // Codex prints the text of a 400 as it is.
         ("text/plain; charset=utf-8", words)

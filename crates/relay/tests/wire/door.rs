@@ -4,6 +4,7 @@ use relay_core::Config;
 use relay_core::config::{Route, Secret, UpstreamChoice};
 use relay_sim::fixtures::codex as wire;
 use relay_sim::{Reply, Request, Signal, Upstream};
+use steady_relay::observe::Notice;
 
 use crate::support::{Bench, SOON, TURN, bounded, codex, plain, towards};
 
@@ -237,4 +238,37 @@ async fn a_name_that_was_pointed_at_us_is_lent_no_key() {
     let keys =
         up.requests().iter().map(|seen| seen.header("authorization").unwrap().to_owned()).collect::<Vec<_>>();
     assert_eq!(keys[3..], ["Bearer sk-lent", "Bearer sk-own"]);
+}
+
+#[tokio::test]
+async fn who_is_turned_away_is_told_of_and_counted_and_no_token_is_shown() {
+    let (up, bench) =
+        guarded(|config| config.token = Some(Secret::new("the-token-of-this-relay".to_owned()))).await;
+    let right = |path: &str| Request::get(path).header("x-steady-token", "the-token-of-this-relay");
+    bench.ask(&Request::get("/v1/models")).await;
+    bench.ask(&Request::get("/~another-relays-token/v1/models")).await;
+    bench.ask(&right("/v1/files").header("Origin", "https://evil.example")).await;
+    bench.ask(&right("/to/nowhere/v1/models")).await;
+    bench.ask(&right("/v1/models").header("x-steady", "maybe")).await;
+    bench.ask(&right("/v1/models")).await;
+    let told: Vec<_> = bench
+        .recorder()
+        .notices()
+        .into_iter()
+        .filter_map(|notice| {
+            let Notice::TurnedAway { status, code, path } = notice else { return None };
+            Some(format!("{status} {code} {path}"))
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "401 refused_by_relay /v1/models",
+            "403 refused_by_relay /TOKEN",
+            "403 refused_by_relay /v1/files",
+            "404 no_upstream /v1/models",
+            "400 bad_steady_header /v1/models",
+        ]
+    );
+    assert_eq!((bench.totals().requests_refused, bench.totals().calls, up.requests().len()), (5, 1, 1));
 }
