@@ -37,6 +37,7 @@ pub mod event;
 pub mod evidence;
 pub mod failure;
 pub mod fault;
+pub mod gate;
 pub mod json;
 pub mod ledger;
 pub mod listen;

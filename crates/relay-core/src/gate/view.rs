@@ -1,0 +1,70 @@
+//! A lane as a person sees it.
+
+use std::time::Duration;
+
+use crate::event::CallId;
+use crate::fault::Fault;
+use crate::moment::Moment;
+
+/// Why a lane is shut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shut {
+    /// Different sessions were refused in a row: with this fault the last time.
+    Refused(Fault),
+    /// A send stays without a sign for longer than any before it.
+    Slow,
+    /// As many calls run as ran when it was full the last time.
+    Full,
+}
+
+impl Shut {
+    /// The name in status and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Refused(fault) => fault.name(),
+            Self::Slow => "slow",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// A call that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The call.
+    pub call: CallId,
+    /// Its session, as a number that only tells it from others.
+    pub session: u64,
+    /// Its place in line, from 1.
+    pub position: usize,
+    /// Its own earliest moment, where that is still to come.
+    pub not_before: Option<Moment>,
+}
+
+/// A lane at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View {
+    /// Why it is shut and since when; `None`: it is open.
+    pub shut: Option<(Shut, Moment)>,
+    /// When the next call is sent, as far as time alone decides it.
+    pub next: Option<Moment>,
+    /// The upstream asked that nothing is sent before.
+    pub hold: Option<Moment>,
+    /// How many calls wait.
+    pub waiting: usize,
+    /// Those that wait, in their order; no more than were asked for.
+    pub line: Vec<Place>,
+    /// Sends without a sign yet.
+    pub pending: usize,
+    /// Accepted calls that are being answered.
+    pub running: usize,
+    /// The most that may run at once, where the settings say so.
+    pub max_running: Option<usize>,
+    /// The usual time until a shut lane takes calls again, where one was seen.
+    pub recovery: Option<Duration>,
+    /// The rate that a rate limit leaves, in sends a second.
+    pub rate: Option<f64>,
+    /// It refuses at random: holding others back would gain nothing.
+    pub random: bool,
+}
