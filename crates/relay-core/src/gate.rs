@@ -32,6 +32,7 @@ mod ramp;
 mod random;
 mod rate;
 mod recovery;
+mod report;
 mod room;
 mod run;
 mod sends;
