@@ -61,6 +61,8 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// What is written to the log.
     pub log: LogSettings,
+    /// The folder for what outlives a restart. `None`: nothing tells where that could be, so nothing outlives it.
+    pub state_dir: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -87,6 +89,7 @@ impl Default for Config {
             ca_files: Vec::new(),
             allowed_origins: Vec::new(),
             log: LogSettings::default(),
+            state_dir: None,
         }
     }
 }

@@ -153,6 +153,7 @@ pub fn needs_restart(started_with: &Config, now: &Config) -> Vec<String> {
         ("relay.listen", old.listen != new.listen),
         ("relay.port", old.port != new.port),
         ("relay.token", old.token != new.token),
+        ("relay.state_dir", old.state_dir != new.state_dir),
         ("log.format", old.log.format != new.log.format),
         ("log.file", old.log.file != new.log.file),
         ("log.max_size", old.log.max_size != new.log.max_size),
@@ -240,7 +241,8 @@ mod tests {
         assert!(needs_restart(&old, &old).is_empty());
         let mut new = Config { port: 1, ..Config::default() };
         new.log.file = Some("x".into());
+        new.state_dir = Some("y".into());
         new.log.level = relay_core::config::LogLevel::Debug;
-        assert_eq!(needs_restart(&old, &new), ["relay.port", "log.file"]);
+        assert_eq!(needs_restart(&old, &new), ["relay.port", "relay.state_dir", "log.file"]);
     }
 }

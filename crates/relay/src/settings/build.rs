@@ -54,6 +54,7 @@ impl Build<'_> {
     /// What stands for itself.
     fn plain(&mut self, drafts: &Drafts, layers: &Layers) {
         let file = drafts.log.file.as_ref().map(|path| self.beside(path));
+        let state_dir = drafts.relay.state_dir.as_ref().map(|path| self.beside(path));
         let config = &mut self.config;
         config.listen = layers.listen.as_ref().map_or(config.listen, |set| set.value);
         config.port = layers.port.as_ref().map_or(config.port, |set| set.value);
@@ -74,6 +75,7 @@ impl Build<'_> {
         config.log.level = layers.log_level.unwrap_or(config.log.level);
         config.log.format = layers.log_format.unwrap_or(config.log.format);
         config.allowed_origins.clone_from(&drafts.relay.allowed_origins);
+        config.state_dir = layers.state_dir.clone().or(state_dir).or_else(|| layers.usual_state_dir.clone());
         let (each, total) = (drafts.bodies.each, drafts.bodies.total);
         if each > total {
             let spans = &drafts.bodies_spans;

@@ -38,6 +38,7 @@ pub(super) struct RelayDraft {
     pub(super) proxy: Option<ProxyChoice>,
     pub(super) ca_file: Option<PathBuf>,
     pub(super) allowed_origins: Vec<String>,
+    pub(super) state_dir: Option<PathBuf>,
 }
 
 /// `[relay]`: the relay itself.
@@ -125,6 +126,21 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
               so that no page you visit can spend your credentials.",
         set: |relay, given| {
             relay.allowed_origins = given.texts()?.into_iter().map(origin).collect::<Result<_, _>>()?;
+            Ok(())
+        },
+    },
+    Key {
+        name: "state_dir",
+        shape: "path",
+        default: "",
+        doc: "The folder for what the relay learns about the capacity of services and keeps over a restart: one small \
+              file, `lanes.json`, that only its owner can read. It holds numbers and hashes, no credential and nothing \
+              of a request, and relays may share it. A relative path starts at the folder of this file. Not set: \
+              `steady-relay` in `$XDG_STATE_HOME` or `~/.local/state`, on macOS in `~/Library/Application Support` where \
+              that variable is not set, on Windows in `%LOCALAPPDATA%`. Also `--state-dir` and `STEADY_RELAY_STATE_DIR`.",
+        set: |relay, given| {
+            let path = given.text()?;
+            relay.state_dir = (!path.is_empty()).then(|| PathBuf::from(path));
             Ok(())
         },
     },

@@ -3,7 +3,7 @@
 
 use super::env_file::EnvFile;
 use super::errors::{Findings, Place};
-use super::file::Drafts;
+use super::file::{Drafts, System, usual_state_dir};
 use super::read::{clipped, looks_secret, nearest};
 use super::variables::{API_KEY, ENABLE_LOGGING, RETRIES, Scope, TOTAL_TIMEOUT, VARIABLES, rank, setting};
 use super::{Env, Flags};
@@ -45,6 +45,10 @@ pub(super) struct Layers {
     pub(super) log_level: Option<LogLevel>,
     pub(super) log_format: Option<LogFormat>,
     pub(super) log_file: Option<PathBuf>,
+    /// From outside the file, too.
+    pub(super) state_dir: Option<PathBuf>,
+    /// Where it is when nobody names it.
+    pub(super) usual_state_dir: Option<PathBuf>,
     pub(super) sends: Option<u32>,
     pub(super) patience: Option<Duration>,
     /// A key for the upstream of everything.
@@ -98,6 +102,9 @@ pub(super) fn read(flags: &Flags, file: &mut Drafts, outside: Outside<'_>) -> La
     layers.token = reading.secret(token, str::parse).or_else(|| set(file.relay.token.take(), place("token")));
     layers.ca_file = reading.path(None, "", "relay.ca_file");
     reading.log(flags, &mut layers);
+    let state_dir = reading.path(flags.state_dir.as_ref(), "--state-dir", "relay.state_dir");
+    layers.state_dir = state_dir.map(|set| set.value);
+    layers.usual_state_dir = usual_state_dir(reading.outside.env, System::THIS);
     let sends = reading.text(None, "", RETRIES);
     layers.sends = reading.parsed::<Retries>(sends).map(|set| set.value.0.saturating_add(1));
     let patience = reading.text(None, "", TOTAL_TIMEOUT);

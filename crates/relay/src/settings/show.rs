@@ -166,6 +166,7 @@ impl Show<'_> {
             }),
             "relay.profile" => Some(quoted(config.profile.name())),
             "relay.ca_file" => config.ca_files.last().map(|path| quoted(&path.display().to_string())),
+            "relay.state_dir" => config.state_dir.as_ref().map(|path| quoted(&path.display().to_string())),
             "log.level" => Some(quoted(config.log.level.name())),
             "log.format" => Some(quoted(config.log.format.name())),
             "log.file" => config.log.file.as_ref().map(|path| quoted(&path.display().to_string())),
@@ -176,6 +177,8 @@ impl Show<'_> {
     /// The value of an entry's key, as the entry is in force: what ships differs from entry to entry.
     fn of_entry(&self, path: &[&str], key: &str) -> Option<String> {
         match path {
+            // By the environment.
+            ["relay"] if key == "state_dir" => self.typed("relay.state_dir"),
             ["upstream", name] => {
                 self.config.upstreams.get(*name).and_then(|upstream| of_upstream(upstream, key))
             }

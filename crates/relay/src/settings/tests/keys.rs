@@ -43,6 +43,7 @@ fn every_key_of_the_relay_is_read() {
         proxy = "socks5h://me:pw@proxy.example"
         ca_file = "certs/ca.pem"
         allowed_origins = ["http://LOCALHOST:3000/", "vscode-webview://abc"]
+        state_dir = "/var/lib/relay"
         "#,
     );
     assert_eq!(config.listen, Listen::Address([0, 0, 0, 0].into()));
@@ -55,6 +56,45 @@ fn every_key_of_the_relay_is_read() {
     assert_eq!(config.proxy, "socks5h://me:pw@proxy.example".parse().unwrap());
     assert_eq!(config.ca_files, [PathBuf::from("certs/ca.pem")]);
     assert_eq!(config.allowed_origins, ["http://localhost:3000", "vscode-webview://abc"]);
+    assert_eq!(config.state_dir, Some("/var/lib/relay".into()));
+}
+
+#[test]
+fn the_folder_for_state_is_named_or_the_usual_one() {
+    use file::{System, usual_state_dir};
+    use std::io::ErrorKind::NotFound;
+    let home: &[_] = &[("HOME", "/home/me"), ("LOCALAPPDATA", "/home/me"), ("XDG_STATE_HOME", "/state")];
+    let named: &[_] = &[("XDG_STATE_HOME", "/state"), ("STEADY_RELAY_STATE_DIR", "by-variable")];
+    let of = |text: &'static str, env: &[(&'static str, &'static str)], flag: Option<&str>| {
+        let flags = Flags {
+            config: Some("/etc/relay/config.toml".into()),
+            state_dir: flag.map(str::to_owned),
+            ..Flags::default()
+        };
+        let read = |path: &Path| if path.ends_with("env") { Err(NotFound.into()) } else { Ok(text.into()) };
+        load(&flags, &env, &read).unwrap().config.state_dir
+    };
+    let in_file = "[relay]\nstate_dir = \"in-file\"";
+    assert_eq!(of(in_file, named, Some("by-flag")), Some("by-flag".into()));
+    assert_eq!(of(in_file, named, None), Some("by-variable".into()));
+    assert_eq!(of(in_file, home, None), Some("/etc/relay/in-file".into()));
+    assert_eq!(of("[relay]\nstate_dir = \"\"", &[], None), None);
+    if cfg!(unix) {
+        assert_eq!(of("", home, None), Some("/state/steady-relay".into()));
+    }
+    let usual = |env: &[(&'static str, &'static str)], system| usual_state_dir(&env, system);
+    for (system, env, folder) in [
+        (System::Unix, home, "/state/steady-relay"),
+        (System::Mac, home, "/state/steady-relay"),
+        (System::Unix, &home[..1], "/home/me/.local/state/steady-relay"),
+        (System::Mac, &home[..1], "/home/me/Library/Application Support/steady-relay"),
+        (System::Windows, &home[..2], "/home/me/steady-relay"),
+    ] {
+        assert_eq!(usual(env, system), Some(folder.into()), "{system:?}");
+    }
+    for system in [System::Unix, System::Mac, System::Windows] {
+        assert_eq!(usual(&[("XDG_STATE_HOME", "relative"), ("HOME", "")], system), None);
+    }
 }
 
 #[test]

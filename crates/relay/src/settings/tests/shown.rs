@@ -89,6 +89,17 @@ fn a_certificate_file_from_outside_is_shown_as_added() {
     assert_eq!(of(&loaded, "[relay]", "ca_file"), both);
 }
 
+#[cfg(unix)]
+#[test]
+fn the_folder_for_state_is_shown_wherever_it_comes_from() {
+    let env: &[_] = &[("XDG_STATE_HOME", "/state")];
+    let shown = |flags| load_all("", env, flags).unwrap();
+    let usual = shown(Flags::default());
+    assert_eq!(of(&usual, "[relay]", "state_dir"), (Some("\"/state/steady-relay\""), "default"));
+    let named = shown(Flags { state_dir: Some("/s".into()), ..Flags::default() });
+    assert_eq!(of(&named, "[relay]", "state_dir"), (Some("\"/s\""), "--state-dir"));
+}
+
 #[test]
 fn no_secret_is_shown() {
     let text = r#"
