@@ -289,13 +289,13 @@ impl Call {
         }
     }
 
-    /// Its lane has others before it: it stands in line at this position, from 1.
-    pub fn stands_in_line(&mut self, position: usize) {
+    /// Its turn has not come; so many calls wait in its lane, it among them.
+    pub fn stands_in_line(&mut self, waiting: usize) {
         if let State::Waiting(Waiting { in_line: true, .. }) = &self.state {
             let last = self.last.as_deref();
             self.events.push(Event::InLine {
                 send: self.budget.own_sends() + 1,
-                position,
+                waiting,
                 fault: last.map(|failure| failure.fault),
                 status: last.and_then(|failure| failure.status),
                 code: last.and_then(code_of),

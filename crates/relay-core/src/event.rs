@@ -160,8 +160,8 @@ pub enum Event {
     InLine {
         /// The number of the send that comes after the wait.
         send: u32,
-        /// How many stand before it, and it itself.
-        position: usize,
+        /// How many calls wait in its lane, it among them.
+        waiting: usize,
         /// What it was refused with; `None`: it was not sent yet, and others were refused.
         fault: Option<Fault>,
         /// The status of the answer that made it wait.

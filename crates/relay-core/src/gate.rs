@@ -846,6 +846,19 @@ impl Gate {
         self.line.len() + self.plain.len()
     }
 
+    /// The most calls that the upstream runs at once, where its owner says so.
+    #[must_use]
+    pub const fn max_running(&self) -> Option<usize> {
+        self.rules.max_running
+    }
+
+    /// The same, changed; a lane that has no such number gets none.
+    pub fn set_max_running(&mut self, most: usize) {
+        if let Some(known) = &mut self.rules.max_running {
+            *known = most;
+        }
+    }
+
     /// Why the lane is shut, and since when.
     #[must_use]
     pub fn shut(&self) -> Option<(Shut, Moment)> {

@@ -159,7 +159,7 @@ fn line(event: &Event) -> String {
             status.map(|status| format!(" {status}")).unwrap_or_default()
         ),
         Event::WaitStarted { send, wait, .. } => format!("wait {:?} for {send}", wait),
-        Event::InLine { send, position, .. } => format!("in line for {send} at {position}"),
+        Event::InLine { send, waiting, .. } => format!("in line for {send} of {waiting}"),
         Event::GrantTaken { send } => format!("grant {send}"),
         Event::Committed { send } => format!("committed {send}"),
         Event::CallOpened { .. } | Event::StreamCut { .. } | Event::CallClosed(_) => {

@@ -24,18 +24,18 @@ fn refused(play: &mut Play) {
 fn a_refusal_waits_for_its_lane_and_takes_no_step_on_the_curve() {
     let mut play = Play::new(in_lane(Profile::interactive()));
     granted_after(&mut play, Duration::ZERO);
-    for position in 1..=9 {
+    for others in 1..=9 {
         refused(&mut play);
         let patience_ends = OPENED + seconds(120);
         let wait = Waiting { not_before: None, until: patience_ends, plain: false, in_line: true };
         assert_eq!(waiting(&mut play), wait);
-        play.call.stands_in_line(position);
+        play.call.stands_in_line(others);
         granted_after(&mut play, seconds(3));
     }
     play.call.committed();
     play.note();
     assert_eq!(play.seen.iter().filter(|line| line.starts_with("wait")).count(), 0);
-    assert_eq!(play.seen[2..4], ["in line for 2 at 1", "send 2"]);
+    assert_eq!(play.seen[2..4], ["in line for 2 of 1", "send 2"]);
     assert_eq!((play.closing().sends, play.closing().waited), (10, seconds(27)));
 }
 
