@@ -33,6 +33,7 @@ const OF_RUN: &[&str] = &[
     "upstream",
     "config",
     "profile",
+    "gate",
     "env_file",
     "log_level",
     "log_format",
@@ -46,6 +47,7 @@ const OF_SETTINGS: &[&str] = &[
     "upstream",
     "config",
     "profile",
+    "gate",
     "env_file",
     "log_level",
     "log_format",
@@ -277,6 +279,12 @@ pub struct Flags {
     /// of the configuration file. Also STEADY_RELAY_PROFILE.
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
+    /// Whether calls wait together while the service takes none: on, off [default: on]
+    ///
+    /// Those that do go to the same service and model with the same credential. A `gate = true` of a profile or a route
+    /// in the configuration file holds all the same. Also STEADY_RELAY_GATE.
+    #[arg(long, value_name = "on|off")]
+    pub gate: Option<String>,
     /// A file of NAME=value lines; they count after the environment and before the configuration file
     ///
     /// A `.env` in the working directory is never read unless it is named here. Also STEADY_RELAY_ENV_FILE; and the
@@ -307,6 +315,9 @@ pub struct Flags {
     /// Of an older tool: `--mode proxy` is accepted and does nothing.
     #[arg(long, value_name = "MODE", hide = true)]
     pub mode: Option<String>,
+    /// For tests: the relay's time goes by so many times faster; a whole number.
+    #[arg(long, value_name = "N", hide = true)]
+    pub clock_rate: Option<String>,
 }
 
 impl Flags {
@@ -320,12 +331,14 @@ impl Flags {
             upstream: text("upstream"),
             config: path("config"),
             profile: text("profile"),
+            gate: text("gate"),
             env_file: path("env_file"),
             log_level: text("log_level"),
             log_format: text("log_format"),
             log_file: text("log_file"),
             state_dir: text("state_dir"),
             mode: text("mode"),
+            clock_rate: text("clock_rate"),
         }
     }
 }
@@ -362,7 +375,7 @@ mod tests {
     #[test]
     fn every_flag_is_read() {
         let cli = parse(
-            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --env-file e --log-level debug --log-format json --log-file l --state-dir s --mode proxy",
+            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --gate off --env-file e --log-level debug --log-format json --log-file l --state-dir s --mode proxy --clock-rate 10",
         );
         let flags = Flags {
             listen: Some("::1".into()),
@@ -370,12 +383,14 @@ mod tests {
             upstream: Some("http://a".into()),
             config: Some("f.toml".into()),
             profile: Some("strict".into()),
+            gate: Some("off".into()),
             env_file: Some("e".into()),
             log_level: Some("debug".into()),
             log_format: Some("json".into()),
             log_file: Some("l".into()),
             state_dir: Some("s".into()),
             mode: Some("proxy".into()),
+            clock_rate: Some("10".into()),
         };
         assert_eq!(cli.flags, flags);
     }
@@ -461,7 +476,7 @@ mod tests {
     #[test]
     fn a_verb_shows_the_flags_that_it_uses_and_refuses_all_others() {
         let all: Vec<_> = Flags::augment_args(Command::new("x")).get_arguments().cloned().collect();
-        assert_eq!(all.len(), 11);
+        assert_eq!(all.len(), 13);
         for (verb, words) in VERBS {
             let used =
                 FLAGS_OF.iter().find(|(path, _)| path.join(" ") == verb).map_or(&[][..], |(_, ids)| ids);
