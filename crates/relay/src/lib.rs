@@ -42,6 +42,7 @@ mod serve;
 pub mod settings;
 mod shared;
 pub mod target;
+mod terminal;
 pub mod tls;
 mod tunnel;
 mod understand;

@@ -1,5 +1,6 @@
 //! Observers of the one event stream. An observer returns at once; nothing here may slow or break a call.
 
+mod live;
 pub mod log;
 pub mod status;
 
