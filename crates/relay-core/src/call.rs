@@ -320,7 +320,11 @@ impl Call {
     }
 
     fn over(&mut self, now: Moment) {
-        let wait = now.since(self.since);
+        let mut wait = now.since(self.since);
+        if let State::Waiting(Waiting { not_before: Some(own), in_line: false, .. }) = self.state {
+            // Its curve is what it is charged with: no timer is on time to the microsecond.
+            wait = wait.min(own.since(self.since));
+        }
         self.waited = self.waited.saturating_add(wait);
         if !self.waits_for_a_place() {
             self.borne = self.borne.saturating_add(wait);
