@@ -59,12 +59,13 @@ impl Budget {
     /// serves a client's own re-sends, exactly one send is.
     #[must_use]
     pub fn new(profile: &Profile, before: Spent) -> Self {
-        let spent_all = before.sends > 0 && profile.sends.is_some_and(|most| before.sends >= most);
+        let most = profile.most_sends();
+        let spent_all = before.sends > 0 && most.is_some_and(|most| before.sends >= most);
         let limit = if before.gave_up || spent_all {
-            let one_more = u32::from(profile.serves_resends && profile.sends != Some(0));
+            let one_more = u32::from(profile.serves_resends && most != Some(0));
             Some(before.sends.saturating_add(one_more))
         } else {
-            profile.sends
+            most
         };
         Self {
             limit,
@@ -172,14 +173,22 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::overrides::ProfileOverrides;
 
     fn sends_left(budget: &mut Budget) -> u32 {
         (0..100).take_while(|_| budget.take_send()).count().try_into().unwrap()
     }
 
+    /// On the plain curves.
+    fn plain(profile: Profile) -> Profile {
+        Profile { gate: None, ..profile }
+    }
+
     #[test]
     fn zero_is_zero() {
-        let none = Profile { sends: Some(0), ..Profile::interactive() };
+        let by_hand = ProfileOverrides { sends: Some(Some(0)), ..ProfileOverrides::default() };
+        let none = by_hand.apply(&Profile::interactive()).unwrap();
+        assert!(none.gate.is_some());
         assert_eq!(sends_left(&mut Budget::new(&none, Spent::default())), 0);
         assert_eq!(
             sends_left(&mut Budget::new(&none, Spent { sends: 3, gave_up: true, ..Spent::default() })),
@@ -190,7 +199,8 @@ mod tests {
     #[test]
     fn a_re_send_goes_on_from_what_was_spent() {
         let before = Spent { sends: 5, ..Spent::default() };
-        assert_eq!(sends_left(&mut Budget::new(&Profile::interactive(), before)), 3);
+        assert_eq!(sends_left(&mut Budget::new(&plain(Profile::interactive()), before)), 3);
+        assert_eq!(sends_left(&mut Budget::new(&Profile::interactive(), before)), 35);
     }
 
     #[test]
@@ -198,9 +208,11 @@ mod tests {
         for before in
             [Spent { sends: 8, ..Spent::default() }, Spent { sends: 4, gave_up: true, ..Spent::default() }]
         {
-            assert_eq!(sends_left(&mut Budget::new(&Profile::interactive(), before)), 1);
+            assert_eq!(sends_left(&mut Budget::new(&plain(Profile::interactive()), before)), 1);
             assert_eq!(sends_left(&mut Budget::new(&Profile::strict(), before)), 0);
         }
+        let gated = Spent { sends: 40, ..Spent::default() };
+        assert_eq!(sends_left(&mut Budget::new(&Profile::interactive(), gated)), 1);
     }
 
     #[test]

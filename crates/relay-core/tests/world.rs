@@ -186,8 +186,8 @@ fn never_many(record: &Record<'_>) -> Kept {
     let Plan { profile, before, .. } = &record.plan;
     let sends = u32::try_from(record.sends.len()).unwrap_or(u32::MAX);
     let spent =
-        before.gave_up || (before.sends > 0 && profile.sends.is_some_and(|most| before.sends >= most));
-    let limit = match profile.sends {
+        before.gave_up || (before.sends > 0 && profile.most_sends().is_some_and(|most| before.sends >= most));
+    let limit = match profile.most_sends() {
         Some(0) => 0,
         _ if spent => u32::from(profile.serves_resends),
         Some(most) => most - before.sends,
@@ -275,7 +275,8 @@ impl Chain {
             return promise(before.sends == 0 && !before.gave_up, "a weak heir inherits no sends", record);
         }
         promise(before.sends + sends == self.sends, "an heir inherits all sends", record)?;
-        let most = profile.sends.map_or(u32::MAX, |most| if most == 0 { 0 } else { most + self.calls - 1 });
+        let most =
+            profile.most_sends().map_or(u32::MAX, |most| if most == 0 { 0 } else { most + self.calls - 1 });
         promise(self.sends <= most, "never many (over all its re-sends)", record)?;
         promise(!self.gave_up || sends <= 1, "never many (after the end)", record)?;
         self.gave_up |= matches!(
@@ -313,6 +314,7 @@ impl<'p> World<'p> {
         let mut profile = self.pick(&all);
         if self.chance(0.5) {
             profile.sends = self.pick(&[None, Some(0), Some(1), Some(2), Some(8)]);
+            profile.gated_sends = self.pick(&[None, Some(1), Some(5)]);
             profile.failed_sends = self.pick(&[0, 1, 2, 3]);
             profile.throttled_sends = self.pick(&[None, None, Some(0), Some(2)]);
             profile.capacity_sends = self.pick(&[None, None, Some(1), Some(3)]);

@@ -29,10 +29,20 @@ pub struct Cli {
 const FILES: &[&str] = &["config", "env_file"];
 /// The flags of a relay that belongs to one client: that client is pointed at loopback, whatever `--listen` says.
 const OF_RUN: &[&str] =
-    &["port", "upstream", "config", "profile", "env_file", "log_level", "log_format", "log_file"];
+    &["port", "upstream", "config", "profile", "gate", "env_file", "log_level", "log_format", "log_file"];
 /// The flags that have a say on a setting.
-const OF_SETTINGS: &[&str] =
-    &["listen", "port", "upstream", "config", "profile", "env_file", "log_level", "log_format", "log_file"];
+const OF_SETTINGS: &[&str] = &[
+    "listen",
+    "port",
+    "upstream",
+    "config",
+    "profile",
+    "gate",
+    "env_file",
+    "log_level",
+    "log_format",
+    "log_file",
+];
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
 const FLAGS_OF: [(&[&str], &[&str]); 5] = [
@@ -258,6 +268,12 @@ pub struct Flags {
     /// of the configuration file. Also STEADY_RELAY_PROFILE.
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
+    /// Whether calls wait together while the service takes none: on, off [default: on]
+    ///
+    /// Those that do go to the same service and model with the same credential. A `gate = true` of a profile or a route
+    /// in the configuration file holds all the same. Also STEADY_RELAY_GATE.
+    #[arg(long, value_name = "on|off")]
+    pub gate: Option<String>,
     /// A file of NAME=value lines; they count after the environment and before the configuration file
     ///
     /// A `.env` in the working directory is never read unless it is named here. Also STEADY_RELAY_ENV_FILE; and the
@@ -295,6 +311,7 @@ impl Flags {
             upstream: text("upstream"),
             config: path("config"),
             profile: text("profile"),
+            gate: text("gate"),
             env_file: path("env_file"),
             log_level: text("log_level"),
             log_format: text("log_format"),
@@ -336,7 +353,7 @@ mod tests {
     #[test]
     fn every_flag_is_read() {
         let cli = parse(
-            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --env-file e --log-level debug --log-format json --log-file l --mode proxy",
+            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --gate off --env-file e --log-level debug --log-format json --log-file l --mode proxy",
         );
         let flags = Flags {
             listen: Some("::1".into()),
@@ -344,6 +361,7 @@ mod tests {
             upstream: Some("http://a".into()),
             config: Some("f.toml".into()),
             profile: Some("strict".into()),
+            gate: Some("off".into()),
             env_file: Some("e".into()),
             log_level: Some("debug".into()),
             log_format: Some("json".into()),
@@ -434,7 +452,7 @@ mod tests {
     #[test]
     fn a_verb_shows_the_flags_that_it_uses_and_refuses_all_others() {
         let all: Vec<_> = Flags::augment_args(Command::new("x")).get_arguments().cloned().collect();
-        assert_eq!(all.len(), 10);
+        assert_eq!(all.len(), 11);
         for (verb, words) in VERBS {
             let used =
                 FLAGS_OF.iter().find(|(path, _)| path.join(" ") == verb).map_or(&[][..], |(_, ids)| ids);

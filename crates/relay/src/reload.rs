@@ -93,12 +93,12 @@ fn stamp(path: &PathBuf) -> Stamp {
 }
 
 /// The keys that differ, by their names: `timeouts.idle`, `upstream.mine.url`. Of an entry of a list its key is named,
-/// not which one it is. Never empty where the settings differ.
+/// not which one it is, and what follows from another key goes unnamed. Never empty where the settings differ.
 #[must_use]
 pub fn changed(old: (&Config, &[Shown]), new: (&Config, &[Shown])) -> Vec<String> {
     let place = |key: &Shown| (key.section.clone(), key.nth, key.key.clone());
     let values = |shown: &[Shown]| -> BTreeMap<_, _> {
-        shown.iter().map(|key| (place(key), key.value.clone())).collect()
+        shown.iter().map(|key| (place(key), (key.value.clone(), key.origin.clone()))).collect()
     };
     let before = values(old.1);
     let mut gone = before.clone();
@@ -112,7 +112,10 @@ pub fn changed(old: (&Config, &[Shown]), new: (&Config, &[Shown])) -> Vec<String
     };
     for key in new.1 {
         let place = place(key);
-        let same = gone.remove(&place).is_some_and(|value| value == key.value);
+        let is_default = |origin: &str| origin == "default";
+        let same = gone.remove(&place).is_some_and(|(value, origin)| {
+            value == key.value || (is_default(&origin) && is_default(&key.origin))
+        });
         if !same || hidden_differs(key, old.0, new.0) {
             add(&place);
         }
@@ -206,6 +209,12 @@ mod tests {
             ("", "", ""),
             ("", "[timeouts]\nidle = \"3s\"\n[relay]\nport = 1\n", "relay.port timeouts.idle"),
             ("[relay]\nprofile = \"batch\"\n", "", "relay.profile"),
+            ("", "[profile.strict]\nbase = \"1s\"\n", "profile.strict.gate profile.strict.base"),
+            (
+                "",
+                "[relay]\ngate = false\n[profile.strict]\ngate = true\n[profile.batch]\ngate = true\n",
+                "relay.gate profile.interactive.gate profile.patient.gate",
+            ),
             (
                 "[relay]\ntoken = \"hunter2hunter2hunter2\"\n",
                 "[relay]\ntoken = \"hunter3hunter3hunter3\"\n",

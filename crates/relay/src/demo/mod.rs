@@ -190,6 +190,8 @@ fn config(upstream: SocketAddr, speed: Speed) -> io::Result<Config> {
     let url = format!("http://{upstream}").parse().map_err(io::Error::other)?;
     let mut config = Config { upstream: Some(UpstreamChoice::Url(Upstream::at(url))), ..Config::default() };
     for profile in config.profiles.values_mut() {
+        // The times of a gate are no settings, so nothing divides them.
+        profile.gate = None;
         for curve in [&mut profile.curve, &mut profile.overloaded, &mut profile.never_sent] {
             for time in [&mut curve.base, &mut curve.cap, &mut curve.jitter] {
                 *time = speed.wall(*time);

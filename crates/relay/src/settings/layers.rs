@@ -40,6 +40,7 @@ pub(super) struct Layers {
     /// A URL or a name.
     pub(super) upstream: Option<Set<String>>,
     pub(super) profile: Option<Set<String>>,
+    pub(super) gate: Option<bool>,
     /// From outside the file, whose own is added by `build`; as are the three of the log.
     pub(super) ca_file: Option<Set<PathBuf>>,
     pub(super) log_level: Option<LogLevel>,
@@ -93,6 +94,8 @@ pub(super) fn read(flags: &Flags, file: &mut Drafts, outside: Outside<'_>) -> La
     layers.upstream = upstream.or_else(|| set(file.relay.upstream.take(), place("upstream")));
     let profile = reading.text(flags.profile.as_ref(), "--profile", "relay.profile");
     layers.profile = profile.or_else(|| set(file.relay.profile.take(), place("profile")));
+    let gate = reading.text(flags.gate.as_ref(), "--gate", "relay.gate");
+    layers.gate = reading.parsed::<Truth>(gate).map(|set| set.value.0).or(file.relay.gate);
     let token = reading.text(None, "", "relay.token");
     layers.has_token = token.is_some() || spans.contains_key("token");
     layers.token = reading.secret(token, str::parse).or_else(|| set(file.relay.token.take(), place("token")));
@@ -183,7 +186,7 @@ impl FromStr for Format {
     }
 }
 
-/// True or false, as older tools write it.
+/// True or false, as flags and variables write it.
 struct Truth(bool);
 
 impl FromStr for Truth {
@@ -193,7 +196,7 @@ impl FromStr for Truth {
         match text.trim().to_ascii_lowercase().as_str() {
             "true" | "1" | "yes" | "on" => Ok(Self(true)),
             "false" | "0" | "no" | "off" => Ok(Self(false)),
-            _ => Err(Invalid::new("is neither true nor false", "write true or false")),
+            _ => Err(Invalid::new("is neither true nor false", "write on or off, or true or false")),
         }
     }
 }
