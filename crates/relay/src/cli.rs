@@ -298,6 +298,9 @@ pub struct Flags {
     /// Of an older tool: `--mode proxy` is accepted and does nothing.
     #[arg(long, value_name = "MODE", hide = true)]
     pub mode: Option<String>,
+    /// For tests: the relay's time goes by so many times faster; a whole number.
+    #[arg(long, value_name = "N", hide = true)]
+    pub clock_rate: Option<String>,
 }
 
 impl Flags {
@@ -317,6 +320,7 @@ impl Flags {
             log_format: text("log_format"),
             log_file: text("log_file"),
             mode: text("mode"),
+            clock_rate: text("clock_rate"),
         }
     }
 }
@@ -353,7 +357,7 @@ mod tests {
     #[test]
     fn every_flag_is_read() {
         let cli = parse(
-            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --gate off --env-file e --log-level debug --log-format json --log-file l --mode proxy",
+            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --gate off --env-file e --log-level debug --log-format json --log-file l --mode proxy --clock-rate 10",
         );
         let flags = Flags {
             listen: Some("::1".into()),
@@ -367,6 +371,7 @@ mod tests {
             log_format: Some("json".into()),
             log_file: Some("l".into()),
             mode: Some("proxy".into()),
+            clock_rate: Some("10".into()),
         };
         assert_eq!(cli.flags, flags);
     }
@@ -452,7 +457,7 @@ mod tests {
     #[test]
     fn a_verb_shows_the_flags_that_it_uses_and_refuses_all_others() {
         let all: Vec<_> = Flags::augment_args(Command::new("x")).get_arguments().cloned().collect();
-        assert_eq!(all.len(), 11);
+        assert_eq!(all.len(), 12);
         for (verb, words) in VERBS {
             let used =
                 FLAGS_OF.iter().find(|(path, _)| path.join(" ") == verb).map_or(&[][..], |(_, ids)| ids);
