@@ -85,7 +85,6 @@ impl Relay {
     }
 
     /// What tells how the lanes are, with the first `most` calls of each line.
-    #[must_use]
     pub fn lanes(&self, most: usize) -> impl Fn() -> Vec<(LaneName, View)> + Send + 'static + use<> {
         let current = Arc::clone(&self.current);
         move || current.load().lanes.views(most)

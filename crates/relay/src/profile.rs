@@ -263,7 +263,7 @@ mod tests {
         let before = relay_core::budget::Spent::default();
         let plan = Plan { profile, nature, client_limit, before, not_before: None, places: false };
         let (mut call, id, mut gate) = (Call::new(plan, now), CallId(1), Gate::new(Rules::default()));
-        let waiting = call.waiting().unwrap();
+        let Step::Wait(waiting) = call.next(now) else { panic!("a call waits first") };
         let (sends, budget) = call.counted();
         gate.arrive(
             Arrival {
