@@ -215,15 +215,18 @@ impl Lane {
     fn tell(self: &Arc<Self>, event: impl FnOnce(&mut Gate, Moment, &mut RealDice)) {
         let now = self.clock.now();
         let mut state = self.state();
+        let before = state.wake;
         let State { gate, dice, .. } = &mut *state;
         event(gate, now, dice);
-        self.go_on(state, now);
+        state.grant_all(now);
+        self.go_on(state, before, now);
     }
 
     /// The same for a call that waits from now on.
     fn enter(self: &Arc<Self>, call: CallId, event: impl FnOnce(&mut Gate, Moment, &mut RealDice)) -> Turn {
         let now = self.clock.now();
         let mut state = self.state();
+        let before = state.wake;
         let State { gate, dice, entering, .. } = &mut *state;
         event(gate, now, dice);
         *entering = Some(call);
@@ -235,13 +238,12 @@ impl Lane {
             state.waiters.insert(call, tell);
             Turn::Later { turn, waiting: state.gate.waiting(), hold: state.gate.hold(now) }
         };
-        self.go_on(state, now);
+        self.go_on(state, before, now);
         turn
     }
 
-    fn go_on(self: &Arc<Self>, mut state: MutexGuard<'_, State>, now: Moment) {
-        let before = state.wake;
-        state.grant_all(now);
+    /// All that could go has gone; `before`: when the gate was to be asked again until then.
+    fn go_on(self: &Arc<Self>, mut state: MutexGuard<'_, State>, before: Option<Moment>, now: Moment) {
         if !state.driven && state.wake.is_some() {
             // At the very end there is nobody left to drive it, and nobody to wait for it.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
