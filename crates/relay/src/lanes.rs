@@ -281,7 +281,7 @@ impl Lane {
 impl State {
     /// Lets all calls go whose turn it is.
     fn grant_all(&mut self, now: Moment) {
-        self.wake = loop {
+        let wake = loop {
             match self.gate.poll(now, &mut self.dice) {
                 Poll::Send(call) if self.entering == Some(call) => self.entering = None,
                 Poll::Send(call) => {
@@ -295,6 +295,15 @@ impl State {
                 Poll::Idle => break None,
             }
         };
+        self.wake = wake.into_iter().chain(self.news_at(now)).min();
+    }
+
+    /// When it is news that the lane is shut, where that is still to come.
+    fn news_at(&self, now: Moment) -> Option<Moment> {
+        let (Some((Shut::Refused(_) | Shut::Slow, since)), None) = (self.gate.shut(), self.told) else {
+            return None;
+        };
+        Some(since + NEWS).filter(|at| *at > now)
     }
 
     /// What observers do not know yet.
@@ -344,7 +353,7 @@ impl Ticket {
 
     /// A success's head came.
     pub(crate) fn heard(&self) {
-        self.lane.state().gate.heard(self.call);
+        self.lane.tell(|gate, _, _| gate.heard(self.call));
     }
 
     /// Its answer was committed.
