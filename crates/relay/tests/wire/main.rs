@@ -26,6 +26,14 @@ mod evidence;
 #[cfg(test)]
 mod hold;
 #[cfg(test)]
+mod lanes;
+#[cfg(test)]
+mod lanes_curves;
+#[cfg(test)]
+mod lanes_leaving;
+#[cfg(test)]
+mod lanes_places;
+#[cfg(test)]
 #[cfg(unix)]
 mod leaks;
 #[cfg(test)]
