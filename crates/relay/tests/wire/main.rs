@@ -35,6 +35,11 @@ mod lanes_leaving;
 mod lanes_places;
 #[cfg(test)]
 #[cfg(unix)]
+mod lanes_seen;
+#[cfg(test)]
+mod lanes_told;
+#[cfg(test)]
+#[cfg(unix)]
 mod leaks;
 #[cfg(test)]
 mod leaving;
