@@ -28,7 +28,12 @@ mod hold;
 #[cfg(test)]
 mod lanes;
 #[cfg(test)]
+mod lanes_crowd;
+#[cfg(test)]
 mod lanes_curves;
+#[cfg(test)]
+#[cfg(unix)]
+mod lanes_kept;
 #[cfg(test)]
 mod lanes_leaving;
 #[cfg(test)]
