@@ -326,6 +326,7 @@ async fn forward(
                 interim: understood.interim().map(|every| (interim, every)),
                 early: understood.early(&shared),
             };
+            let company = company.by(&*shared.clock);
             company.keep(Box::pin(understood.into_call(&shared, parts, target, taken).run())).await
         }
         Err(refused) => Ok(in_refusing_words(&shared, &parts, path_of(&full), refused)),

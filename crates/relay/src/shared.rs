@@ -21,6 +21,8 @@ use crate::credential::AccountKey;
 use crate::guard::Guard;
 use crate::hops::Hop;
 use crate::kept::KeptBody;
+use crate::lanes::Lanes;
+use crate::learned::LearnedFile;
 use crate::observe::status::Status;
 use crate::observe::{Notice, Observer, Observers};
 use crate::proxy::{Proxies, SystemProxies};
@@ -69,6 +71,7 @@ pub(crate) struct Lasting {
     pub(crate) started: Moment,
     pub(crate) reader: Reader,
     pub(crate) hop: Hop,
+    pub(crate) lanes: Lanes,
     system_proxies: SystemProxies,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
@@ -90,6 +93,11 @@ impl Shared {
         if let Some(words) = proxies.advice() {
             observers.notice(&Notice::Advice(words));
         }
+        let (learned, notice) = LearnedFile::open(config.state_dir.as_deref(), clock.wall());
+        if let (Some(words), true) = (notice, config.state_dir.is_some()) {
+            observers.notice(&Notice::Advice(words));
+        }
+        let lanes = Lanes::new(Arc::clone(&clock), observers.clone(), learned);
         let guard = Guard {
             listening,
             names: Vec::new(),
@@ -111,6 +119,7 @@ impl Shared {
                 reader: Reader::default(),
                 clock,
                 hop: Hop::of(drawn()),
+                lanes,
                 system_proxies,
                 ledger: Mutex::default(),
                 cookies: Mutex::default(),

@@ -1,0 +1,1 @@
+//! What a lane as a whole does.
