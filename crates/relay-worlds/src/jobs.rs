@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::admission::Admission;
-use crate::gate_policy::{self, Setup};
+use crate::gate_policy::{Lane, Setup};
 use crate::measure::{Cell, Run};
 use crate::oracle::Oracle;
 use crate::policy::Baseline;
@@ -38,13 +38,13 @@ pub const BASELINES: [(&str, Baseline); 9] = [
 ];
 
 impl Contender {
-    /// A fresh one, for one world; none while it cannot be played.
+    /// A fresh one, for one world.
     #[must_use]
-    pub fn admission(&self) -> Option<Box<dyn Admission>> {
+    pub fn admission(&self) -> Box<dyn Admission> {
         match self {
-            Self::Alone(baseline) => Some(Box::new(baseline.admission())),
-            Self::Gate(setup) => gate_policy::admission(setup),
-            Self::Oracle => Some(Box::new(Oracle::default())),
+            Self::Alone(baseline) => Box::new(baseline.admission()),
+            Self::Gate(setup) => Box::new(Lane::new(setup.clone())),
+            Self::Oracle => Box::new(Oracle::default()),
         }
     }
 }
@@ -61,13 +61,9 @@ pub struct Job {
 impl Job {
     /// Plays it once per seed.
     #[must_use]
-    pub fn play(&self, seeds: Range<u64>) -> Option<Cell> {
-        let run = |seed| {
-            let mut policy = self.contender.admission()?;
-            Some(world::play(&self.scene, policy.as_mut(), seed))
-        };
-        let runs: Option<Vec<Run>> = seeds.map(run).collect();
-        runs.map(|runs| Cell::of(&runs))
+    pub fn play(&self, seeds: Range<u64>) -> Cell {
+        let run = |seed| world::play(&self.scene, self.contender.admission().as_mut(), seed);
+        Cell::of(&seeds.map(run).collect::<Vec<Run>>())
     }
 }
 
@@ -75,7 +71,7 @@ impl Job {
 const THREADS: usize = 2;
 
 /// Plays them all; `done` hears how many are done.
-pub fn play_all(jobs: &[Job], seeds: &Range<u64>, done: &(dyn Fn(usize) + Sync)) -> Vec<Option<Cell>> {
+pub fn play_all(jobs: &[Job], seeds: &Range<u64>, done: &(dyn Fn(usize) + Sync)) -> Vec<Cell> {
     let (next, ready) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || {
         let mut cells = Vec::new();
@@ -86,7 +82,7 @@ pub fn play_all(jobs: &[Job], seeds: &Range<u64>, done: &(dyn Fn(usize) + Sync))
             done(ready.fetch_add(1, Ordering::Relaxed) + 1);
         }
     };
-    let mut cells: Vec<(usize, Option<Cell>)> = std::thread::scope(|scope| {
+    let mut cells: Vec<(usize, Cell)> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
         let join =
             |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().expect("a world does not panic");

@@ -15,8 +15,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
+use relay_core::gate::{Preset, Rules};
 use relay_worlds::clients::Clients;
-use relay_worlds::gate_policy::{Part, Preset, Setup};
+use relay_worlds::gate_policy::Setup;
 use relay_worlds::jobs::{Job, play_all};
 use relay_worlds::measure::{Cell, Figure};
 use relay_worlds::table::{Cells, Key, Table, Verdict, Wanted};
@@ -37,7 +38,7 @@ struct Cli {
     #[arg(long, default_value_t = 70_000)]
     seed: u64,
     /// How many seeds each cell is played with.
-    #[arg(long, value_name = "COUNT", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     seeds: u64,
     /// These clients alone.
     #[arg(long, value_name = "NAME", value_parser = clients)]
@@ -78,7 +79,8 @@ enum PartName {
     /// A call of our own that ends frees its place for the next.
     Completions,
     /// How many ran when the lane was full.
-    RememberedLimit,
+    #[value(alias = "remembered-limit")]
+    Room,
     /// A lane that refuses at random stays open.
     Random,
     /// A rate limit is paced, not shut out.
@@ -87,6 +89,8 @@ enum PartName {
     Suspicion,
     /// The lane learns how long it takes to recover.
     Recovery,
+    /// A send that outlives every usual refusal counts as accepted.
+    Presumption,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -127,22 +131,25 @@ impl Cli {
     }
 
     fn wanted(&self) -> Wanted {
-        let part = |name: &PartName| match name {
-            PartName::Completions => Part::Completions,
-            PartName::RememberedLimit => Part::RememberedLimit,
-            PartName::Random => Part::Random,
-            PartName::Rate => Part::Rate,
-            PartName::Suspicion => Part::Suspicion,
-            PartName::Recovery => Part::Recovery,
-        };
+        let mut rules = Rules::default();
+        for part in &self.without {
+            let there = match part {
+                PartName::Completions => &mut rules.completions,
+                PartName::Room => &mut rules.room,
+                PartName::Random => &mut rules.random,
+                PartName::Rate => &mut rules.rate,
+                PartName::Suspicion => &mut rules.suspicion,
+                PartName::Recovery => &mut rules.recovery,
+                PartName::Presumption => &mut rules.presumption,
+            };
+            *there = false;
+        }
         let preset = match self.preset {
             PresetName::Interactive => Preset::Interactive,
             PresetName::Batch => Preset::Batch,
             PresetName::Strict => Preset::Strict,
         };
-        let without = self.without.iter().map(part).collect();
-        let gate = Setup { preset, without, max_running: None };
-        Wanted { clients: self.clients, service: self.service.clone(), gate }
+        Wanted { clients: self.clients, service: self.service.clone(), gate: Setup { preset, rules } }
     }
 
     const fn seeds(&self) -> Range<u64> {
@@ -188,7 +195,7 @@ fn play(tables: &[Table], wanted: &Wanted, seeds: &Range<u64>) -> Result<Cells> 
     let all = jobs.len();
     let cells = play_all(&jobs, seeds, &|done| progress(&format!("\r{done} of {all} cells ")));
     progress("\r                        \r");
-    Ok(keys.into_iter().zip(cells).filter_map(|(key, cell)| Some((key, cell?))).collect())
+    Ok(keys.into_iter().zip(cells).collect())
 }
 
 /// Says what was missed, cell by cell.

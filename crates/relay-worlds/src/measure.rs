@@ -79,6 +79,8 @@ impl Figure {
 pub struct Cell {
     /// The mean wait of each seed.
     pub wait_by_seed: Vec<f64>,
+    /// The share of requests that were served, of each seed.
+    pub success_by_seed: Vec<f64>,
     /// The sends per success of each seed.
     pub sends_by_seed: Vec<f64>,
     /// The mean wait.
@@ -119,6 +121,7 @@ impl Cell {
         let over = |value: &dyn Fn(&Run) -> f64| mean(&by_seed(value));
         let wait_by_seed = by_seed(&|run| mean(&run.waits));
         let sends_by_seed = by_seed(&|run| run.sends as f64 / run.waits.len().max(1) as f64);
+        let success_by_seed = by_seed(&|run| run.waits.len() as f64 / run.came.max(1) as f64);
         let mut all: Vec<f64> = runs.iter().flat_map(|run| run.waits.iter().copied()).collect();
         all.sort_by(f64::total_cmp);
         let longest = |run: &Run| {
@@ -135,7 +138,7 @@ impl Cell {
             p95: quantile(&all, 0.95),
             p99: quantile(&all, 0.99),
             sends: Figure::of(&sends_by_seed),
-            success: Figure::of(&by_seed(&|run| run.waits.len() as f64 / run.came.max(1) as f64)),
+            success: Figure::of(&success_by_seed),
             refused_a_minute: over(&|run| run.refused.len() as f64 / (run.took.as_secs_f64() / 60.0)),
             peak: over(&|run| run.peak() as f64),
             longest: over(&longest),
@@ -145,6 +148,7 @@ impl Cell {
             cut: runs.iter().map(|run| run.cut).sum(),
             early: runs.iter().map(|run| run.early).sum(),
             wait_by_seed,
+            success_by_seed,
             sends_by_seed,
         }
     }
@@ -152,9 +156,20 @@ impl Cell {
     /// How much longer the waits are than another policy's with the same seeds.
     #[must_use]
     pub fn longer_than(&self, other: &Self) -> Figure {
-        let pairs = self.wait_by_seed.iter().zip(&other.wait_by_seed);
-        Figure::of(&finite(&pairs.map(|(own, other)| own - other).collect::<Vec<_>>()))
+        more(&self.wait_by_seed, &other.wait_by_seed)
     }
+
+    /// How much larger the share of failures is than another policy's with the same seeds.
+    #[must_use]
+    pub fn fails_more_than(&self, other: &Self) -> Figure {
+        more(&other.success_by_seed, &self.success_by_seed)
+    }
+}
+
+/// How much more the first are than the second, seed by seed.
+fn more(first: &[f64], second: &[f64]) -> Figure {
+    let pairs = first.iter().zip(second);
+    Figure::of(&finite(&pairs.map(|(first, second)| first - second).collect::<Vec<_>>()))
 }
 
 /// The values that are numbers: a seed in which nobody was served has no mean wait.
@@ -211,5 +226,6 @@ mod tests {
         assert!((cell.sends.mean - 2.5).abs() < 1e-12);
         let other = Cell::of(&[run(&[0.0], 0), run(&[1.0], 0)]);
         assert!((cell.longer_than(&other).mean - 1.5).abs() < 1e-12);
+        assert!((cell.fails_more_than(&other).mean - 0.25).abs() < 1e-12);
     }
 }

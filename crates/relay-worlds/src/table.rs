@@ -257,7 +257,7 @@ fn cells(target: &Target, policies: &[(&'static str, Contender)]) -> Vec<(Key, J
 
 fn own_jobs(own: &(&'static str, Clients, usize), wanted: &Wanted) -> Vec<(Key, Job)> {
     let &(name, clients, slots) = own;
-    let gate = |most| Contender::Gate(Setup { max_running: Some(most), ..wanted.gate.clone() });
+    let gate = |most| Contender::Gate(wanted.gate.with_places(most));
     let policies = [(GATE, gate(slots)), (MORE, gate(slots + slots / 5))];
     let policies: Vec<_> = baseline("none").into_iter().chain(policies).collect();
     jobs(name, Scene::new(clients, Model::Queue { slots }), &policies)

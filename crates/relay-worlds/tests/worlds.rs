@@ -8,6 +8,7 @@ use relay_core::event::CallId;
 use relay_core::moment::Moment;
 use relay_worlds::admission::{Admission, Foresight, Newcomer, Poll, Refused};
 use relay_worlds::clients::Clients;
+use relay_worlds::gate_policy::Setup;
 use relay_worlds::jobs::{BASELINES, Contender, FULL_JITTER, Job, play_all};
 use relay_worlds::measure::{Cell, Run};
 use relay_worlds::service::{self, Model};
@@ -46,12 +47,12 @@ fn scene(service: &str, clients: Clients) -> Scene {
     Scene::new(clients, model.expect("a service that these clients meet"))
 }
 
-/// One that never ends, one that cuts, one with a breaker, and the oracle.
+/// One that never ends, one that cuts, one with a breaker, the gate and the oracle.
 fn contenders() -> Vec<(&'static str, Contender)> {
     let some = |name: &str| ["full-jitter", "node-proxy", "codex-retry"].contains(&name);
     let alone = BASELINES.iter().filter(|row| some(row.0));
     let alone = alone.map(|(name, policy)| (*name, Contender::Alone(*policy)));
-    alone.chain([("oracle", Contender::Oracle)]).collect()
+    alone.chain([("gate", Contender::Gate(Setup::default())), ("oracle", Contender::Oracle)]).collect()
 }
 
 /// What holds for any run.
@@ -71,10 +72,10 @@ fn nothing_is_lost_in_any_world() {
     for named in &service::ALL {
         for clients in Clients::ALL {
             let Some(model) = named.model(clients) else { continue };
-            let (until, patience) = (Duration::from_secs(200), Duration::from_secs(60));
+            let (until, patience) = (Duration::from_secs(90), Duration::from_secs(40));
             let scene = Scene { clients, until, model, patience };
             for (name, contender) in contenders() {
-                let run = play(&scene, contender.admission().unwrap().as_mut(), 3);
+                let run = play(&scene, contender.admission().as_mut(), 3);
                 nothing_is_lost(&run, 90.0, &format!("{} {} {name}", named.name, clients.name()));
                 failed += run.failed;
             }
@@ -101,9 +102,9 @@ fn a_seed_is_a_run() {
         ("U6-sustained", Clients::HundredAtOnce),
         ("R-random-fluct", Clients::Batch),
     ] {
-        let scene = scene(service, clients);
+        let scene = Scene { until: Duration::from_secs(600), ..scene(service, clients) };
         for (name, contender) in contenders() {
-            let run = |seed| play(&scene, contender.admission().unwrap().as_mut(), seed);
+            let run = |seed| play(&scene, contender.admission().as_mut(), seed);
             assert_eq!(run(8), run(8), "{service} {name}");
             assert_ne!(run(8), run(9), "{service} {name}");
         }
@@ -117,7 +118,7 @@ fn threads_change_nothing() {
     let jobs: Vec<Job> = Table::Capacity.jobs(&wanted).into_iter().map(|(_, job)| job).collect();
     assert!(jobs.len() > 8);
     let together = play_all(&jobs, &(1..3), &|_| {});
-    let one_by_one: Vec<Option<Cell>> = jobs.iter().map(|job| job.play(1..3)).collect();
+    let one_by_one: Vec<Cell> = jobs.iter().map(|job| job.play(1..3)).collect();
     // Debug, because what is not a number is not equal to itself.
     assert_eq!(format!("{together:?}"), format!("{one_by_one:?}"));
 }
@@ -128,7 +129,7 @@ fn the_oracle_is_never_refused_but_to_begin_loading() {
         for clients in Clients::ALL {
             let Some(model) = named.model(clients) else { continue };
             let scene = Scene { until: Duration::from_secs(900), ..Scene::new(clients, model) };
-            let run = play(&scene, Contender::Oracle.admission().unwrap().as_mut(), 11);
+            let run = play(&scene, Contender::Oracle.admission().as_mut(), 11);
             let begins = usize::from(matches!(model, Model::Loading { .. }));
             assert_eq!(run.refused.len(), begins, "{} {}", named.name, clients.name());
             assert_eq!(run.early, 0, "{} {}", named.name, clients.name());
@@ -140,14 +141,14 @@ fn the_oracle_is_never_refused_but_to_begin_loading() {
 fn own_slots_are_never_idle_under_the_oracle() {
     // A hundred at once on 20 slots: the wait of the last is about that of four rounds of five.
     let scene = scene("U1b-own-slots", Clients::HundredAtOnce);
-    let run = play(&scene, Contender::Oracle.admission().unwrap().as_mut(), 2);
+    let run = play(&scene, Contender::Oracle.admission().as_mut(), 2);
     assert_eq!(run.waits.iter().filter(|wait| **wait < 1e-9).count(), 60, "three times twenty begin at once");
 }
 
 #[test]
 fn an_own_server_serves_everybody_whoever_waits() {
     let scene = Scene::new(Clients::Mixed, Model::Queue { slots: 20 });
-    let run = play(&scene, Contender::Alone(BASELINES[0].1).admission().unwrap().as_mut(), 4);
+    let run = play(&scene, Contender::Alone(BASELINES[0].1).admission().as_mut(), 4);
     nothing_is_lost(&run, 600.0, "own server");
     assert_eq!((run.failed, run.refused.len()), (0, 0));
     let mean = |waits: &[f64]| waits.iter().sum::<f64>() / waits.len() as f64;
@@ -174,9 +175,8 @@ fn an_independent_simulation_comes_to_the_same() {
         .into_iter()
         .map(|(service, clients, contender, ..)| Job { scene: scene(service, clients), contender })
         .collect();
-    let cells = play_all(&jobs, &(500..510), &|_| {});
+    let cells = play_all(&jobs, &(500..505), &|_| {});
     for ((service, clients, contender, wait, sends), cell) in INDEPENDENT.iter().zip(cells) {
-        let cell = cell.unwrap();
         let off = |value: f64, expected: f64| (value / expected - 1.0).abs();
         let what = format!("{service} {} {contender:?}", clients.name());
         assert!(off(cell.wait.mean, *wait) < 0.25, "{what}: waits {} s, not {wait}", cell.wait.mean);

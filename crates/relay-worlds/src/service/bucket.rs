@@ -54,7 +54,7 @@ impl Tokens {
 
     /// What it says its refusals are.
     pub(super) const fn class(&self) -> Class {
-        if self.bucket.typed { Class::Rate } else { Class::Capacity(Fault::AtCapacity) }
+        if self.bucket.typed { Class::Rate } else { Class::Capacity(Fault::Throttled) }
     }
 
     /// When there is a token again.

@@ -135,7 +135,7 @@ fn each_hint_is_what_it_is_called() {
     assert_eq!(told("U3-rate-RA-short"), (Some(0.6), Class::Rate));
     assert_eq!(told("U3-rate-RA-long"), (Some(6.0), Class::Rate));
     assert_eq!(told("U3-rate-RA-absent"), (None, Class::Rate));
-    assert_eq!(told("U3-rate-RA-zero-untyped"), (Some(0.0), Class::Capacity(Fault::AtCapacity)));
+    assert_eq!(told("U3-rate-RA-zero-untyped"), (Some(0.0), Class::Capacity(Fault::Throttled)));
 }
 
 #[test]
