@@ -170,6 +170,8 @@ impl Ending {
 
 #[derive(Debug, Clone, PartialEq)]
 enum State {
+    /// Nobody has asked for it yet.
+    New,
     Waiting(Waiting),
     Ready,
     Flying,
@@ -220,7 +222,7 @@ impl Call {
             budget: Budget::new(&profile, before),
             profile,
             nature,
-            state: State::Ready,
+            state: State::New,
             opened: now,
             patience,
             deadline,
@@ -235,22 +237,19 @@ impl Call {
             answered: None,
             events: Vec::new(),
         };
-        match not_before.filter(|until| *until > now) {
-            Some(until) if !call.bears(until.since(now), now) => {
+        if let Some(until) = not_before.filter(|until| *until > now) {
+            if call.bears(until.since(now), now) {
+                call.wait(Some(until), false, now);
+                // The turn was cut for a want of capacity, which is what this wait is for.
+                call.events.push(Event::WaitStarted {
+                    send: 1,
+                    wait: until.since(now),
+                    fault: Fault::AtCapacity,
+                    status: None,
+                    code: None,
+                });
+            } else {
                 call.state = State::Done(Ending::GaveUp(Stop::FloorTooFar, None));
-            }
-            own => {
-                call.wait(own, own.is_none(), now);
-                if let Some(until) = own {
-                    // The turn was cut for a want of capacity, which is what this wait is for.
-                    call.events.push(Event::WaitStarted {
-                        send: 1,
-                        wait: until.since(now),
-                        fault: Fault::AtCapacity,
-                        status: None,
-                        code: None,
-                    });
-                }
             }
         }
         call
@@ -261,6 +260,10 @@ impl Call {
     /// # Panics
     /// Where a send is under way: whoever has lost track of it must not send twice.
     pub fn next(&mut self, now: Moment) -> Step {
+        if self.state == State::New {
+            // From here on it is kept waiting: what came before was its own upload.
+            self.wait(None, self.profile.gate.is_some(), now);
+        }
         match &self.state {
             State::Waiting(waiting) if now < waiting.until => return Step::Wait(*waiting),
             State::Waiting(_) => {
@@ -268,7 +271,7 @@ impl Call {
                 return self.end(Ending::GaveUp(Stop::PatienceSpent, self.last.clone()));
             }
             State::Done(ending) => return Step::End(ending.clone()),
-            State::Ready | State::Flying => {}
+            State::New | State::Ready | State::Flying => {}
         }
         assert!(self.state != State::Flying, "a send is under way: tell how it ended first");
         if !self.budget.take_send() {
@@ -285,13 +288,14 @@ impl Call {
     pub const fn waiting(&self) -> Option<Waiting> {
         match self.state {
             State::Waiting(waiting) => Some(waiting),
-            State::Ready | State::Flying | State::Done(_) => None,
+            State::New | State::Ready | State::Flying | State::Done(_) => None,
         }
     }
 
     /// Its turn has not come; so many calls wait in its lane, it among them.
     pub fn stands_in_line(&mut self, waiting: usize) {
-        if let State::Waiting(Waiting { in_line: true, .. }) = &self.state {
+        if let State::Waiting(Waiting { in_line: true, .. } | Waiting { not_before: None, .. }) = &self.state
+        {
             let last = self.last.as_deref();
             self.events.push(Event::InLine {
                 send: self.budget.own_sends() + 1,
@@ -321,9 +325,13 @@ impl Call {
 
     fn over(&mut self, now: Moment) {
         let wait = now.since(self.since);
-        self.waited = self.waited.saturating_add(wait);
+        let State::Waiting(Waiting { not_before, in_line, .. }) = self.state else { return };
+        // Its curve is what it is charged with: no timer is on time to the microsecond.
+        let curve = not_before.map_or(Duration::ZERO, |own| own.since(self.since));
+        let charged = if in_line { wait } else { wait.min(curve) };
+        self.waited = self.waited.saturating_add(if not_before.is_some() { charged } else { wait });
         if !self.waits_for_a_place() {
-            self.borne = self.borne.saturating_add(wait);
+            self.borne = self.borne.saturating_add(charged);
         }
     }
 
@@ -439,7 +447,7 @@ impl Call {
         if let Some(deadline) = self.deadline {
             until = until.min(deadline);
         }
-        // A wait that is borne to the last moment is not cut short by that moment, and a first send never.
+        // A wait that is borne to the last moment is not cut short by that moment, and the first turn is always taken.
         match own {
             Some(own) if !in_line => until = until.max(own + GRACE),
             None if self.last.is_none() => until = until.max(now + GRACE),
@@ -461,7 +469,7 @@ impl Call {
     /// The relay is being stopped: a call that waits ends, one that is being answered goes on.
     pub fn drain(&mut self, now: Moment) {
         match self.state {
-            State::Ready | State::Waiting(_) => {
+            State::New | State::Ready | State::Waiting(_) => {
                 if matches!(self.state, State::Waiting(_)) {
                     self.over(now);
                 }
@@ -488,6 +496,7 @@ impl Call {
                 | Ending::Returned(_)
                 | Ending::ClientLeft,
             )
+            | State::New
             | State::Ready
             | State::Waiting(_)
             | State::Flying => {}
@@ -546,7 +555,7 @@ impl Call {
         let why = match &self.state {
             State::Done(Ending::GaveUp(stop, _)) => Some(stop.name()),
             State::Done(Ending::Refused(why, _)) => Some(why.name()),
-            State::Done(_) | State::Ready | State::Waiting(_) | State::Flying => None,
+            State::Done(_) | State::New | State::Ready | State::Waiting(_) | State::Flying => None,
         };
         Closing {
             outcome,
@@ -555,7 +564,7 @@ impl Call {
             // A wait that was broken off is told as far as it went.
             waited: match self.state {
                 State::Waiting(_) => self.waited.saturating_add(now.since(self.since)),
-                State::Ready | State::Flying | State::Done(_) => self.waited,
+                State::New | State::Ready | State::Flying | State::Done(_) => self.waited,
             },
             last_fault,
             capacity_faults: self.capacity_faults,

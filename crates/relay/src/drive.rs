@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use relay_core::answer::{Listener, Say, Touch, Tried, say};
-use relay_core::call::{Ending, Step, Waiting, Why};
+use relay_core::call::{Ending, Step, Stop, Waiting, Why};
 use relay_core::client::{Client, Kind};
 use relay_core::dialect::Rule;
 use relay_core::event::Outcome;
@@ -352,6 +352,8 @@ impl Drive {
         // Where nothing is to be changed, a cut is a cut, as it would be without the relay.
         let is_cut = self.order.untouched && matches!(ending, Ending::Refused(Why::MayHaveRun, _));
         let said = if is_cut { Say::Cut } else { say(&listener, ending) };
+        // A connection that is cut because the relay stops tells nothing.
+        let told = told.filter(|_| !matches!(ending, Ending::GaveUp(Stop::Draining, _)));
         match (said, told) {
             (Say::Upstream(touch), Some(mut answer)) => {
                 answer.release();

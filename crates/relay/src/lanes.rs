@@ -221,11 +221,7 @@ impl Lane {
     }
 
     /// The same for a call that waits from now on.
-    fn enter(
-        self: &Arc<Self>,
-        call: CallId,
-        event: impl FnOnce(&mut Gate, Moment, &mut RealDice),
-    ) -> Turn {
+    fn enter(self: &Arc<Self>, call: CallId, event: impl FnOnce(&mut Gate, Moment, &mut RealDice)) -> Turn {
         let now = self.clock.now();
         let mut state = self.state();
         let State { gate, dice, entering, .. } = &mut *state;

@@ -34,6 +34,16 @@ pub(crate) struct OpenCall {
     closed: bool,
 }
 
+/// What an open call begins with.
+pub(crate) struct Opening {
+    pub(crate) id: CallId,
+    pub(crate) call: Call,
+    pub(crate) client: Client,
+    pub(crate) body: Arc<KeptBody>,
+    pub(crate) lane: Arc<Lane>,
+    pub(crate) place: Place,
+}
+
 /// What decides about the place of a call among others that wait.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
@@ -46,14 +56,8 @@ pub(crate) struct Place {
 }
 
 impl OpenCall {
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        id: CallId,
-        call: Call,
-        client: Client,
-        body: Arc<KeptBody>,
-        (lane, place): (Arc<Lane>, Place),
-    ) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, opening: Opening) -> Self {
+        let Opening { id, call, client, body, lane, place } = opening;
         let idle = match client.limit {
             Some(limit) => shared.config.timeouts.idle.max(limit),
             None => shared.config.timeouts.idle,

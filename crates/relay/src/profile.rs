@@ -247,10 +247,12 @@ mod tests {
         assert_eq!(off.gate, None);
     }
 
-    /// How long a call of `client` is held against a service that always answers like this.
+    /// How long a call of `client` is held, alone in its lane, against a service that always answers like this.
     fn held(client: &mut Client, status: u16) -> Duration {
         use relay_core::call::{Call, Plan, Step};
+        use relay_core::event::CallId;
         use relay_core::evidence::{Nature, Operation};
+        use relay_core::gate::{Arrival, Gate, Poll, Report, Rules, Settled};
         let config = Config::default();
         limit(&config, client);
         let client_limit = client_limit(client);
@@ -258,8 +260,27 @@ mod tests {
         let nature = Nature { operation: Operation::Generation, self_contained: true, kept: true };
         let mut now = relay_core::Moment::ZERO;
         let mut dice = relay_core::SeededDice::new(1);
-        let plan = Plan { profile, nature, client_limit, before: Default::default(), not_before: None };
-        let mut call = Call::new(plan, now);
+        let before = relay_core::budget::Spent::default();
+        let plan = Plan { profile, nature, client_limit, before, not_before: None, places: false };
+        let (mut call, id, mut gate) = (Call::new(plan, now), CallId(1), Gate::new(Rules::default()));
+        let Step::Wait(waiting) = call.next(now) else { panic!("a call waits first") };
+        let (sends, budget) = call.counted();
+        gate.arrive(
+            Arrival {
+                call: id,
+                session: 1,
+                since: now,
+                deadline: waiting.deadline(),
+                preset: call.profile().gate.unwrap(),
+                weight: 1.0,
+                sends,
+                budget,
+                not_before: waiting.not_before,
+                streams: true,
+                plain: waiting.plain,
+            },
+            now,
+        );
         let dialect = relay_core::dialect::route(&http::Method::POST, "/v1/messages").dialect;
         loop {
             match call.next(now) {
@@ -274,9 +295,17 @@ mod tests {
                         wall: std::time::SystemTime::UNIX_EPOCH,
                     };
                     now = now + Duration::from_millis(200);
-                    call.failed(relay_core::dialect::judge(dialect, &reply), now, &mut dice);
+                    let failure = relay_core::dialect::judge(dialect, &reply);
+                    let report = Report::of(&failure, call.profile(), &mut dice);
+                    call.failed(failure, now, &mut dice);
+                    let back = call.waiting().map(|waiting| waiting.not_before.unwrap_or(now));
+                    gate.settled(id, Settled { report, back }, now, &mut dice);
                 }
-                Step::Wait(until) => now = until,
+                Step::Wait(waiting) => match gate.poll(now, &mut dice) {
+                    Poll::Send(_) => call.granted(now),
+                    Poll::Wait(at) => now = at.min(waiting.until),
+                    Poll::Idle => now = waiting.until,
+                },
                 Step::End(_) => return now.since_start(),
             }
         }

@@ -43,7 +43,7 @@ pub(crate) async fn serve(
         return Ok(hang_up(in_refusing_words(&shared, &parts, parts.uri.path(), malformed)));
     }
     match checked(&shared, &request) {
-        Ok(Checked::Ours(path)) => Ok(admin::answer(&shared, request.method(), &path)),
+        Ok(Checked::Ours(path)) => Ok(admin::answer(&shared, request.method(), request.headers(), &path)),
         Ok(Checked::Forward(full)) => forward(shared, request, Addressed::of(full), line).await,
         Err(refused) => {
             let path = request.uri().path().to_owned();

@@ -27,7 +27,7 @@ use crate::drive::{Drive, Order};
 use crate::headers::{forwardable, forwardable_extensions};
 use crate::kept::KeptBody;
 use crate::lanes::{Lane, Made, Places};
-use crate::open::{OpenCall, Place};
+use crate::open::{OpenCall, Opening, Place};
 use crate::profile;
 use crate::shared::Shared;
 use crate::target::Target;
@@ -146,7 +146,8 @@ impl Understood {
             streams: self.streams,
         };
         let call = Call::new(plan, opened);
-        let mut open = OpenCall::new(Arc::clone(shared), id, call, self.client, body, (lane, place));
+        let opening = Opening { id, call, client: self.client, body, lane, place };
+        let mut open = OpenCall::new(Arc::clone(shared), opening);
         open.may_be_cut(turn);
         open.emit(&Event::CallOpened { labels: labels.into(), inherited_sends: before.sends });
         target.upstream.lend_key(&mut headers, target.path_and_query.as_str());

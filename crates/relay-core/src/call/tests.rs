@@ -263,7 +263,7 @@ fn the_time_of_a_running_send_is_not_patience() {
 
 #[test]
 fn sends_are_counted_to_their_limit_and_the_last_failure_costs_no_wait() {
-    let mut play = Play::new(plan(Profile::interactive()));
+    let mut play = Play::new(plan(Profile { gate: None, ..Profile::interactive() }));
     play.sends(std::iter::repeat_n(busy(), 8));
     assert_eq!(play.end(), "gave up SendsSpent at_capacity");
     assert_eq!(play.closing().sends, 8);

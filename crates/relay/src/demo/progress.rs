@@ -29,7 +29,7 @@ impl Observer for Waiting {
     fn see(&self, call: CallId, _at: Moment, event: &Event) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            Event::WaitStarted { .. } => drop(waiting.insert(call)),
+            Event::WaitStarted { .. } | Event::InLine { .. } => drop(waiting.insert(call)),
             Event::SendStarted { .. } | Event::CallClosed(_) => drop(waiting.remove(&call)),
             Event::CallOpened { .. }
             | Event::HeadArrived { .. }

@@ -210,6 +210,7 @@ impl Observer for Log {
             | Event::HeadArrived { .. }
             | Event::FaultSeen { .. }
             | Event::WaitStarted { .. }
+            | Event::InLine { .. }
             | Event::GrantTaken { .. }
             | Event::Committed { .. }
             | Event::StreamCut { .. } => open.get(&call),
@@ -341,7 +342,7 @@ fn draining(open: usize, waiting: usize, within: Duration) -> String {
 /// How important an event is. A call that went well is told of at `debug`.
 fn level(event: &Event) -> LogLevel {
     match event {
-        Event::WaitStarted { .. } | Event::StreamCut { .. } => LogLevel::Info,
+        Event::WaitStarted { .. } | Event::InLine { .. } | Event::StreamCut { .. } => LogLevel::Info,
         Event::CallClosed(closing) => match closing.outcome {
             Outcome::Served | Outcome::Passed | Outcome::ClientLeft if closing.sends < 2 => LogLevel::Debug,
             Outcome::Served
@@ -399,6 +400,16 @@ fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
             fields.extend(code.as_deref().map(|code| ("code", Field::Name(code.to_owned()))));
             fields.push(("wait", Field::Seconds(wait.as_secs_f64())));
             ("retry", fields)
+        }
+        Event::InLine { send, waiting, fault, status, code } => {
+            let mut fields = vec![
+                ("send", count(send)),
+                ("status", Field::count(*status)),
+                ("fault", Field::name(fault.map(relay_core::Fault::name))),
+            ];
+            fields.extend(code.as_deref().map(|code| ("code", Field::Name(code.to_owned()))));
+            fields.push(("waiting", Field::Count(u64::try_from(*waiting).unwrap_or(u64::MAX))));
+            (if fault.is_some() { "retry" } else { "held" }, fields)
         }
         Event::GrantTaken { send } => ("grant", vec![("send", count(send))]),
         Event::Committed { send } => ("commit", vec![("send", count(send))]),

@@ -66,6 +66,7 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         sockets: bound.sockets,
         system_proxies: SystemProxies::found(),
     });
+    log.show_lanes(relay.lanes(0)).map_err(|error| Failure(2, format!("error: {error}")))?;
     let mut following = Following { flags, relay: &relay, log: &log, listening, started_with, shown, told };
     tokio::select! {
         () = signals.next() => {}

@@ -226,6 +226,7 @@ fn told(event: &Event) -> String {
             format!("{} {}", fault.name(), evidence.map_or("final", |evidence| evidence.name()))
         }
         Event::WaitStarted { .. } => "wait".to_owned(),
+        Event::InLine { .. } => "line".to_owned(),
         Event::GrantTaken { .. } => "grant".to_owned(),
         Event::Committed { .. } => "committed".to_owned(),
         Event::StreamCut { cuts, .. } => format!("cut {cuts}"),

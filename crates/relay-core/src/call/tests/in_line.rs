@@ -11,6 +11,7 @@ fn waiting(play: &mut Play) -> Waiting {
 
 /// The lane lets it go so much later.
 fn granted_after(play: &mut Play, wait: Duration) {
+    let _waits = waiting(play);
     play.now = play.now + wait;
     play.call.granted(play.now);
     assert!(matches!(play.call.next(play.now), Step::Send { .. }));
@@ -58,6 +59,7 @@ fn a_call_that_was_never_sent_ends_with_its_patience_too() {
     play.now = waiting(&mut play).until;
     assert_eq!((play.now, play.end().as_str()), (OPENED + seconds(120), "gave up PatienceSpent -"));
     let mut held = Play::new(in_lane(Profile::interactive()));
+    let _waits = waiting(&mut held);
     held.call.held_for_too_long(held.now);
     assert_eq!(held.end(), "gave up FloorTooFar -");
 }
@@ -115,7 +117,17 @@ fn a_re_send_keeps_its_place_in_time() {
     refused(&mut play);
     let before = play.call.bequest(true);
     let mut heir = Call::new(Plan { before, ..in_lane(Profile::interactive()) }, OPENED + seconds(60));
+    assert_eq!(heir.waiting(), None);
     assert_eq!((heir.first_opened(), heir.counted()), (OPENED, (1, Some(40))));
     heir.drain(OPENED + seconds(60));
     assert_eq!(heir.bequest(false).since, Some(OPENED));
+}
+
+#[test]
+fn a_slow_upload_is_no_wait() {
+    let mut play = Play::new(in_lane(Profile::interactive()));
+    play.now = play.now + seconds(500);
+    assert_eq!(waiting(&mut play).until, OPENED + seconds(620));
+    granted_after(&mut play, seconds(1));
+    assert_eq!(play.closing().waited, seconds(1));
 }
