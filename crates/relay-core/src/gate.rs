@@ -41,6 +41,7 @@ mod terms;
 mod view;
 
 pub use learned::Learned;
+pub use sends::Reason;
 pub use terms::{Preset, Terms};
 pub use view::{Place, Shut, View};
 
@@ -53,7 +54,7 @@ use crate::fault::Fault;
 use crate::moment::Moment;
 
 use completions::Completions;
-use line::{Line, Waiting};
+use line::{Line, Turn, Waiting};
 use numbers::{Share, Usual, span};
 use pace::Pace;
 use probing::Spacing;
@@ -63,7 +64,7 @@ use rate::Rate;
 use recovery::Recovery;
 use room::Room;
 use run::Run;
-use sends::{Presumed, Reason, Sends, Sent};
+use sends::{Presumed, Sends, Sent};
 use sessions::Sessions;
 
 /// Which parts there are, and what is stated of the upstream.
@@ -205,8 +206,19 @@ struct ShutState {
     /// The last thing heard was an acceptance.
     hopeful: bool,
     next_probe: Moment,
+    /// It was not asked yet, and is by then.
+    first_by: Option<Moment>,
+    /// Nor is it asked before.
+    floor: Moment,
     /// When it was last asked by the clock, or shut.
     asked: Moment,
+}
+
+impl ShutState {
+    /// When it is asked next.
+    fn due(&self) -> Moment {
+        self.first_by.map_or(self.next_probe, |by| by.min(self.next_probe)).max(self.floor)
+    }
 }
 
 /// The gate of one lane.
@@ -281,6 +293,7 @@ impl Gate {
     #[must_use]
     pub fn with(rules: Rules, learned: &Learned) -> Self {
         let share = |[yes, all]: [f64; 2]| Share { yes, all };
+        let learned = learned.sound();
         let mut gate = Self::new(rules);
         gate.recovery = Recovery { seen: learned.recoveries, exposure: learned.exposure };
         gate.rate = Rate::new(learned.rate);
@@ -333,6 +346,7 @@ impl Gate {
             budget: arrival.budget,
             tries: 0,
             not_before: arrival.not_before.unwrap_or(now),
+            floor: arrival.not_before.unwrap_or(now),
             streams: arrival.streams,
             plain: arrival.plain,
         };
@@ -406,8 +420,8 @@ impl Gate {
             Report::Refused(_) | Report::Other => None,
         };
         if let Some(own) = back {
-            let floor = refusal.map_or(now, |refusal| now + refusal.floor);
-            self.push(Waiting { not_before: own.max(floor), ..sent.waiting }, now);
+            let floor = own.max(refusal.map_or(now, |refusal| now + refusal.floor));
+            self.push(Waiting { not_before: floor, floor, ..sent.waiting }, now);
         }
         if let Some(refusal) = refusal {
             self.refused(&sent, refusal, now, dice);
@@ -495,13 +509,13 @@ impl Gate {
             }
             None => {
                 let shut = self.close(why, now, dice);
-                let next_probe = shut.next_probe - now.since(sent.at);
-                ShutState { next_probe: next_probe.min(now + refusal.first_wait).max(now), ..shut }
+                let next_probe = (shut.next_probe - now.since(sent.at)).max(now);
+                ShutState { next_probe, first_by: Some(now + refusal.first_wait), ..shut }
             }
         };
         (shut.why, shut.hopeful) = (why, false);
         if !refusal.floor.is_zero() {
-            shut.next_probe = shut.next_probe.max(now + refusal.floor);
+            shut.floor = shut.floor.max(now + refusal.floor);
         }
         self.shut = Some(shut);
         self.room.full_at(self.running.len(), now);
@@ -524,6 +538,7 @@ impl Gate {
                 budget: None,
                 tries: 0,
                 not_before: now,
+                floor: now,
                 streams: false,
                 plain: false,
             };
@@ -583,14 +598,8 @@ impl Gate {
     }
 
     /// A person asks for a send now: the next call goes, whatever holds it.
-    pub fn ask_now(&mut self, now: Moment) {
-        if self.line.is_empty() {
-            return;
-        }
-        if self.line.ready() == 0 {
-            self.line.ripen_first(now);
-        }
-        self.ask_now = true;
+    pub fn ask_now(&mut self) {
+        self.ask_now = !self.line.is_empty();
     }
 
     /// What to do next. A send that it names is made: it counts as under way from here on.
@@ -599,42 +608,48 @@ impl Gate {
         self.plain.ripen(now);
         let has_place =
             self.rules.max_running.is_none_or(|most| self.sends.len() + self.running.len() < most);
-        if has_place && let Some(call) = self.next_plain() {
+        let plain = self.plain.next().filter(|_| has_place);
+        if let Some((turn, call)) = plain
+            && !self.gives_way(turn)
+        {
             return self.send(call, Reason::Plain, now);
         }
         let next = self.poll_lane(has_place, now, dice);
-        match (next, self.plain.next_ready().filter(|_| has_place)) {
-            (Poll::Send(call), _) => Poll::Send(call),
-            (Poll::Idle, None) => Poll::Idle,
-            (Poll::Idle, Some(at)) => Poll::Wait(at),
-            (Poll::Wait(at), other) => Poll::Wait(other.map_or(at, |other| other.min(at)).max(now)),
+        match (next, plain, self.plain.next_ready().filter(|_| has_place)) {
+            (Poll::Send(call), ..) => Poll::Send(call),
+            // Whoever was before it in line may not go yet.
+            (Poll::Wait(_) | Poll::Idle, Some((_, call)), _) => self.send(call, Reason::Plain, now),
+            (Poll::Idle, None, None) => Poll::Idle,
+            (Poll::Idle, None, Some(at)) => Poll::Wait(at),
+            (Poll::Wait(at), None, other) => Poll::Wait(other.map_or(at, |other| other.min(at)).max(now)),
         }
     }
 
-    /// The next call of those that wait by their own curve, unless it is another's turn for the last place.
-    fn next_plain(&self) -> Option<CallId> {
-        let (turn, call) = self.plain.next()?;
-        let after =
-            self.rules.max_running.is_some() && self.line.next().is_some_and(|(other, _)| other < turn);
-        (!after).then_some(call)
+    /// Whether a place, of which there are so many, is first another call's than that of a plain one with this turn.
+    fn gives_way(&self, turn: Turn) -> bool {
+        self.rules.max_running.is_some() && self.line.next().is_some_and(|(other, _)| other < turn)
     }
 
     fn poll_lane(&mut self, has_place: bool, now: Moment, dice: &mut dyn Dice) -> Poll {
-        let presumed_next = self.presume(now);
+        let mut presumed_next = self.presume(now);
         if self.line.is_empty() {
             self.rate.idle();
+            self.ask_now = false;
         }
         if !has_place {
             return Poll::Idle;
         }
-        if std::mem::take(&mut self.ask_now)
-            && let Some(call) = self.line.next_probe()
-        {
-            if let Some(shut) = self.shut {
-                let next_probe = now + self.spacing(shut.since, now, dice);
-                self.shut = Some(ShutState { next_probe, ..shut });
+        let accepted_last = self.shut.is_some_and(|shut| shut.hopeful);
+        if accepted_last && self.line.ready() == 0 && !self.sends.any_after(self.accepted_sent) {
+            self.open();
+        }
+        if std::mem::take(&mut self.ask_now) {
+            if self.line.ready() == 0 {
+                self.line.ripen_first(now);
             }
-            return self.send(call, Reason::Timer, now);
+            if let Some(call) = self.line.next_probe() {
+                return self.probe(call, now, dice);
+            }
         }
         let rate = if self.rules.rate { self.rate.holds_until(now) } else { None };
         let held = rate.into_iter().chain((now < self.hold).then_some(self.hold)).max();
@@ -647,13 +662,18 @@ impl Gate {
             return self.send(call, Reason::Completion, now);
         }
         if self.line.ready() == 0 {
-            return self.nobody_ready(presumed_next);
+            // What is presumed accepted by then may open the lane.
+            let presumed_next = presumed_next.filter(|_| self.shut.is_some_and(|shut| shut.hopeful));
+            let next =
+                self.line.next_ready().into_iter().chain(presumed_next).chain(self.next_in_place(held));
+            return next.min().map_or(Poll::Idle, Poll::Wait);
         }
         if let Some(until) = held {
             return Poll::Wait(until);
         }
         if self.shut.is_none() {
             self.be_careful(now, dice);
+            presumed_next = self.presume(now);
         }
         match self.shut {
             None => self.poll_open(now),
@@ -689,17 +709,13 @@ impl Gate {
         next
     }
 
-    /// Nobody waits for the lane: one that accepted last is open.
-    fn nobody_ready(&mut self, presumed_next: Option<Moment>) -> Poll {
-        let mut next = self.line.next_ready();
-        if self.shut.is_some_and(|shut| shut.hopeful) {
-            if self.sends.any_after(self.accepted_sent) {
-                next = next.into_iter().chain(presumed_next).min();
-            } else {
-                self.open();
-            }
+    /// When a call may take the place that one of ours left in an open lane.
+    fn next_in_place(&self, held: Option<Moment>) -> Option<Moment> {
+        if self.shut.is_some() || !self.completions.may_send() {
+            return None;
         }
-        next.map_or(Poll::Idle, Poll::Wait)
+        let next = self.line.next_bound().map(|at| held.map_or(at, |held| held.max(at)));
+        if self.line.next_least_tried().is_some() { held } else { next }
     }
 
     fn poll_open(&mut self, now: Moment) -> Poll {
@@ -741,16 +757,24 @@ impl Gate {
             None
         } else {
             let young = self.sends.too_young(terms.young, self.refused_sent, slow, now);
-            let at = young.map_or(shut.next_probe, |at| at.max(shut.next_probe));
+            let at = young.map_or(shut.due(), |at| at.max(shut.due()));
             if at <= now {
-                let next_probe = now + self.spacing(shut.since, now, dice);
-                let sent = self.send(call, Reason::Timer, now);
-                self.shut = Some(ShutState { next_probe, asked: now, ..shut });
-                return sent;
+                return self.probe(call, now, dice);
             }
             Some(at)
         };
-        next.into_iter().chain(presumed_next).min().map_or(Poll::Idle, Poll::Wait)
+        // One of another preset may ask earlier.
+        let next = next.into_iter().chain(presumed_next).chain(self.line.next_ready()).min();
+        next.map_or(Poll::Idle, Poll::Wait)
+    }
+
+    /// Asks a shut lane with a call.
+    fn probe(&mut self, call: CallId, now: Moment, dice: &mut dyn Dice) -> Poll {
+        let Some(shut) = self.shut else { return self.send(call, Reason::Open, now) };
+        let next_probe = now + self.spacing(shut.since, now, dice);
+        let sent = self.send(call, Reason::Timer, now);
+        self.shut = Some(ShutState { next_probe, first_by: None, asked: now, ..shut });
+        sent
     }
 
     /// An open lane shuts without a refusal where it is as full as it was when it refused, or where a send stays silent.
@@ -785,7 +809,8 @@ impl Gate {
         self.completions.start();
         self.ramp.stop();
         let next_probe = now + self.spacing(now, now, dice);
-        let shut = ShutState { why, since: now, hopeful: false, next_probe, asked: now };
+        let shut =
+            ShutState { why, since: now, hopeful: false, next_probe, first_by: None, floor: now, asked: now };
         self.shut = Some(shut);
         shut
     }
@@ -840,6 +865,12 @@ impl Gate {
         self.line.contains(call) || self.plain.contains(call)
     }
 
+    /// What allowed the send of a call that is under way; `None`: it waits, runs or is gone.
+    #[must_use]
+    pub fn reason(&self, call: CallId) -> Option<Reason> {
+        self.sends.reason(call)
+    }
+
     /// How many calls wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
@@ -875,7 +906,7 @@ impl Gate {
     #[must_use]
     pub fn view(&self, most: usize, now: Moment) -> View {
         let hold = self.hold(now);
-        let probe = self.shut.map(|shut| shut.next_probe).filter(|_| !self.line.is_empty());
+        let probe = self.shut.map(|shut| shut.due()).filter(|_| !self.line.is_empty());
         let floor = hold.max(if self.rules.rate { self.rate.holds_until(now) } else { None });
         let own = if self.line.ready() == 0 { self.line.next_ready() } else { None };
         let next = if self.line.is_empty() { None } else { probe.max(floor).max(own) };

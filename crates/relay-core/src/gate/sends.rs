@@ -10,7 +10,7 @@ use crate::moment::Moment;
 
 /// What allowed a send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reason {
+pub enum Reason {
     /// The lane was open.
     Open,
     /// It was time to ask.
@@ -94,6 +94,11 @@ impl Sends {
         if let Some(sent) = self.of.get(&call).and_then(|number| self.sent.get_mut(number)) {
             sent.heard = true;
         }
+    }
+
+    /// What allowed the send of a call.
+    pub(super) fn reason(&self, call: CallId) -> Option<Reason> {
+        self.of.get(&call).and_then(|number| self.sent.get(number)).map(|sent| sent.reason)
     }
 
     /// How many by the clock are without a sign.
