@@ -143,7 +143,7 @@ impl Lanes {
     pub(crate) fn ask_now(&self, id: &str) -> Option<bool> {
         let lane = self.every().into_iter().find(|lane| lane.name.id == id)?;
         let waits = lane.state().gate.waiting() > 0;
-        lane.tell(|gate, now, _| gate.ask_now(now));
+        lane.tell(|gate, _, _| gate.ask_now());
         Some(waits)
     }
 
