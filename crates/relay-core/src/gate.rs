@@ -434,8 +434,7 @@ impl Gate {
             self.hold = self.hold.max(now + told + backoff::spread(told, dice));
         }
         if refusal.class == Class::Rate && self.rules.rate {
-            let later = self.sends.after(sent.at);
-            self.rate.refused(sent.at, refusal.told, later, now);
+            self.rate.refused(sent.at, refusal.told, || self.sends.after(sent.at), now);
             return;
         }
         self.refusal_takes.saw(now.since(sent.at).as_secs_f64());
@@ -545,7 +544,6 @@ impl Gate {
                 at: now,
                 reason: Reason::Open,
                 waiting,
-                heard: true,
                 presumed: false,
                 exposure: Duration::ZERO,
                 news,
@@ -799,7 +797,7 @@ impl Gate {
         if reason != Reason::Plain {
             self.rate.sent(now);
         }
-        self.sends.add(Sent { at: now, reason, waiting, heard: false, presumed: false, exposure, news });
+        self.sends.add(Sent { at: now, reason, waiting, presumed: false, exposure, news });
         self.session_changed(session);
         Poll::Send(call)
     }
