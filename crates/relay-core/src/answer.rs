@@ -64,6 +64,8 @@ pub struct Listener<'a> {
     pub upstream: &'a str,
     /// What was tried.
     pub tried: Tried,
+    /// The answer that told of the last failure is at hand.
+    pub has_answer: bool,
 }
 
 /// What was tried, for the message.
@@ -117,8 +119,13 @@ fn unsent(listener: &Listener<'_>, stop: Stop) -> Say {
             if speaks_codex(listener) && listener.streams {
                 return codex_capacity(&failure);
             }
+            let what = if stop == Stop::FloorTooFar {
+                "asks for a longer wait than the patience of"
+            } else {
+                "did not take this call, which was not sent, within the patience of"
+            };
             let message = format!(
-                "steady-relay: {} is at capacity and asks for a longer wait than the patience of {:.0} s.\n\
+                "steady-relay: {} is at capacity and {what} {:.0} s.\n\
                  hint: come back later, or raise `patience`",
                 listener.upstream,
                 listener.tried.patience.as_secs_f64()
@@ -163,10 +170,12 @@ fn gave_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> Say {
         let final_in_stream = failure.told == Told::InStream
             && failure.code.as_deref().is_some_and(|code| CODEX_FINAL.contains(&code));
         return match failure.fault {
-            _ if final_in_stream => Say::Upstream(Touch::default()),
+            _ if final_in_stream && listener.has_answer => Say::Upstream(Touch::default()),
             Fault::AtCapacity | Fault::Overloaded if listener.streams => codex_capacity(failure),
             // One request, and the words of the service: but a Retry-After would arm it again.
-            Fault::Throttled if failure.status == Some(429) && failure.advice == Advice::Silent => {
+            Fault::Throttled
+                if failure.status == Some(429) && failure.advice == Advice::Silent && listener.has_answer =>
+            {
                 Say::Upstream(Touch { refuse_retry: true, status: None })
             }
             Fault::AtCapacity
@@ -189,6 +198,10 @@ fn gave_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> Say {
         };
     }
     match failure.told {
+        // It was too long to be kept while its call waited.
+        Told::ByStatus | Told::InBody | Told::InStream if !listener.has_answer => {
+            own(listener, status_of(failure.fault), failure, stop_code(stop), &message())
+        }
         // A 200 that carries an error, or a page, reads as an empty success in the SDKs.
         Told::ByStatus | Told::InBody => {
             let hides = failure.status.is_some_and(|status| status < 400);

@@ -1,6 +1,7 @@
 //! What a call may still spend: sends, sends that failed, sends that may have run. Counted, never estimated.
 
 use crate::fault::Fault;
+use crate::moment::Moment;
 use crate::profile::Profile;
 use crate::wait::Steps;
 
@@ -21,10 +22,12 @@ pub struct Spent {
     pub steps: Steps,
     /// It, or one before it, gave up: whoever sends it again gets one send each time.
     pub gave_up: bool,
+    /// When the first of them began: whoever sends it again keeps its place among those that wait.
+    pub since: Option<Moment>,
 }
 
 impl Spent {
-    /// The larger of each count.
+    /// The larger of each count, and the earlier beginning.
     #[must_use]
     pub fn max_of(self, other: Self) -> Self {
         Self {
@@ -35,6 +38,7 @@ impl Spent {
             ambiguous: self.ambiguous.max(other.ambiguous),
             steps: self.steps.max_of(other.steps),
             gave_up: self.gave_up || other.gave_up,
+            since: self.since.into_iter().chain(other.since).min(),
         }
     }
 }
@@ -59,12 +63,13 @@ impl Budget {
     /// serves a client's own re-sends, exactly one send is.
     #[must_use]
     pub fn new(profile: &Profile, before: Spent) -> Self {
-        let spent_all = before.sends > 0 && profile.sends.is_some_and(|most| before.sends >= most);
+        let most = profile.most_sends();
+        let spent_all = before.sends > 0 && most.is_some_and(|most| before.sends >= most);
         let limit = if before.gave_up || spent_all {
-            let one_more = u32::from(profile.serves_resends && profile.sends != Some(0));
+            let one_more = u32::from(profile.serves_resends && most != Some(0));
             Some(before.sends.saturating_add(one_more))
         } else {
-            profile.sends
+            most
         };
         Self {
             limit,
@@ -89,6 +94,12 @@ impl Budget {
         self.own_sends = self.own_sends.saturating_add(1);
         self.own_grants += u32::from(std::mem::take(&mut self.granted));
         true
+    }
+
+    /// The most sends, those of earlier calls included.
+    #[must_use]
+    pub const fn limit(&self) -> Option<u32> {
+        self.limit
     }
 
     /// Whether no send is left.
@@ -172,14 +183,22 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::overrides::ProfileOverrides;
 
     fn sends_left(budget: &mut Budget) -> u32 {
         (0..100).take_while(|_| budget.take_send()).count().try_into().unwrap()
     }
 
+    /// On the plain curves.
+    fn plain(profile: Profile) -> Profile {
+        Profile { gate: None, ..profile }
+    }
+
     #[test]
     fn zero_is_zero() {
-        let none = Profile { sends: Some(0), ..Profile::interactive() };
+        let by_hand = ProfileOverrides { sends: Some(Some(0)), ..ProfileOverrides::default() };
+        let none = by_hand.apply(&Profile::interactive()).unwrap();
+        assert!(none.gate.is_some());
         assert_eq!(sends_left(&mut Budget::new(&none, Spent::default())), 0);
         assert_eq!(
             sends_left(&mut Budget::new(&none, Spent { sends: 3, gave_up: true, ..Spent::default() })),
@@ -190,7 +209,8 @@ mod tests {
     #[test]
     fn a_re_send_goes_on_from_what_was_spent() {
         let before = Spent { sends: 5, ..Spent::default() };
-        assert_eq!(sends_left(&mut Budget::new(&Profile::interactive(), before)), 3);
+        assert_eq!(sends_left(&mut Budget::new(&plain(Profile::interactive()), before)), 3);
+        assert_eq!(sends_left(&mut Budget::new(&Profile::interactive(), before)), 35);
     }
 
     #[test]
@@ -198,9 +218,11 @@ mod tests {
         for before in
             [Spent { sends: 8, ..Spent::default() }, Spent { sends: 4, gave_up: true, ..Spent::default() }]
         {
-            assert_eq!(sends_left(&mut Budget::new(&Profile::interactive(), before)), 1);
+            assert_eq!(sends_left(&mut Budget::new(&plain(Profile::interactive()), before)), 1);
             assert_eq!(sends_left(&mut Budget::new(&Profile::strict(), before)), 0);
         }
+        let gated = Spent { sends: 40, ..Spent::default() };
+        assert_eq!(sends_left(&mut Budget::new(&Profile::interactive(), gated)), 1);
     }
 
     #[test]

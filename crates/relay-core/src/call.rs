@@ -1,12 +1,14 @@
 //! The life of one call: when it is sent, how long it waits, and how it ends. It owns the one counter of sends.
 //!
 //! ```text
-//!  Ready --send--> Flying --committed--> Done(Served)
-//!    ^               |  \--final, or no right to another send--> Done(Passed | Returned | Refused)
-//!    '--Waiting <----'  \--budget or patience spent--> Done(GaveUp)      any --client gone--> Done(ClientLeft)
+//!  Waiting --granted--> Ready --send--> Flying --committed--> Done(Served)
+//!    ^ |                                |  \--final, or no right to another send--> Done(Passed | Returned | Refused)
+//!    | '--patience spent--> Done(GaveUp)|
+//!    '----------------------------------'--budget spent--> Done(GaveUp)      any --client gone--> Done(ClientLeft)
 //! ```
 //!
-//! The caller asks [`Call::next`], does that one thing, and tells what came of it.
+//! The caller asks [`Call::next`], does that one thing, and tells what came of it. Every send is preceded by a wait in
+//! the call's lane ([`crate::gate`]), which may be over at once.
 
 use std::time::Duration;
 
@@ -35,6 +37,9 @@ pub struct Plan {
     pub before: Spent,
     /// The first send waits until then: the call resumes one that was cut.
     pub not_before: Option<Moment>,
+    /// Its upstream has a stated number of places, and would let the client wait for one just as long: until its first
+    /// failure no patience is spent.
+    pub places: bool,
 }
 
 /// The one thing to do next.
@@ -47,10 +52,31 @@ pub enum Step {
         /// A pooled connection may be as dead as the last one: take a new one.
         fresh: bool,
     },
-    /// Do nothing until then.
-    Wait(Moment),
+    /// Wait for its turn in its lane.
+    Wait(Waiting),
     /// The call has ended like this.
     End(Ending),
+}
+
+/// How a call waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// By itself it waits until then; `None`: for nothing but its lane.
+    pub not_before: Option<Moment>,
+    /// Its patience ends then.
+    pub until: Moment,
+    /// It waits by its own curve alone, whatever its lane does.
+    pub plain: bool,
+    /// Its lane says when its turn comes; else its own wait is all there is.
+    pub in_line: bool,
+}
+
+impl Waiting {
+    /// When it ends, if it does by itself.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Moment> {
+        (self.until < Moment::LAST).then_some(self.until)
+    }
 }
 
 /// Why the relay stops although another send might succeed.
@@ -144,11 +170,16 @@ impl Ending {
 
 #[derive(Debug, Clone, PartialEq)]
 enum State {
+    /// Nobody has asked for it yet.
+    New,
+    Waiting(Waiting),
     Ready,
-    Waiting(Moment),
     Flying,
     Done(Ending),
 }
+
+/// So late the end of a wait may be noticed.
+const GRACE: Duration = Duration::from_millis(100);
 
 /// One call.
 #[derive(Debug)]
@@ -160,10 +191,15 @@ pub struct Call {
     opened: Moment,
     patience: Duration,
     deadline: Option<Moment>,
-    /// The waits in full, the present one included.
+    /// The waits that are over.
     waited: Duration,
-    /// When the last wait is, or was, over.
-    wait_ends: Moment,
+    /// What of them was patience.
+    borne: Duration,
+    /// When the present wait began.
+    since: Moment,
+    places: bool,
+    /// When the first call began that this one is a re-send of, or it itself.
+    first_opened: Moment,
     fresh: bool,
     capacity_faults: u32,
     last: Option<Box<Failure>>,
@@ -176,7 +212,7 @@ impl Call {
     /// A call that was accepted at `now`.
     #[must_use]
     pub fn new(plan: Plan, now: Moment) -> Self {
-        let Plan { profile, nature, client_limit, before, not_before } = plan;
+        let Plan { profile, nature, client_limit, before, not_before, places } = plan;
         let (patience, deadline) = match (profile.client_limit, client_limit) {
             (ClientLimit::Replaces, Some(limit)) => (Duration::MAX, Some(now + limit)),
             (ClientLimit::Shortens, Some(limit)) => (profile.patience, Some(now + limit)),
@@ -186,12 +222,15 @@ impl Call {
             budget: Budget::new(&profile, before),
             profile,
             nature,
-            state: State::Ready,
+            state: State::New,
             opened: now,
             patience,
             deadline,
             waited: Duration::ZERO,
-            wait_ends: now,
+            borne: Duration::ZERO,
+            since: now,
+            places,
+            first_opened: before.since.unwrap_or(now).min(now),
             fresh: false,
             capacity_faults: 0,
             last: None,
@@ -200,12 +239,11 @@ impl Call {
         };
         if let Some(until) = not_before.filter(|until| *until > now) {
             if call.bears(until.since(now), now) {
-                let wait = until.since(now);
-                call.wait(wait, now);
+                call.wait(Some(until), false, now);
                 // The turn was cut for a want of capacity, which is what this wait is for.
                 call.events.push(Event::WaitStarted {
                     send: 1,
-                    wait,
+                    wait: until.since(now),
                     fault: Fault::AtCapacity,
                     status: None,
                     code: None,
@@ -222,10 +260,18 @@ impl Call {
     /// # Panics
     /// Where a send is under way: whoever has lost track of it must not send twice.
     pub fn next(&mut self, now: Moment) -> Step {
+        if self.state == State::New {
+            // From here on it is kept waiting: what came before was its own upload.
+            self.wait(None, self.profile.gate.is_some(), now);
+        }
         match &self.state {
-            State::Waiting(until) if now < *until => return Step::Wait(*until),
+            State::Waiting(waiting) if now < waiting.until => return Step::Wait(*waiting),
+            State::Waiting(_) => {
+                self.over(now);
+                return self.end(Ending::GaveUp(Stop::PatienceSpent, self.last.clone()));
+            }
             State::Done(ending) => return Step::End(ending.clone()),
-            State::Ready | State::Waiting(_) | State::Flying => {}
+            State::New | State::Ready | State::Flying => {}
         }
         assert!(self.state != State::Flying, "a send is under way: tell how it ended first");
         if !self.budget.take_send() {
@@ -235,6 +281,62 @@ impl Call {
         let number = self.budget.own_sends();
         self.events.push(Event::SendStarted { send: number });
         Step::Send { number, fresh: self.fresh }
+    }
+
+    /// How it waits, if it does.
+    #[must_use]
+    pub const fn waiting(&self) -> Option<Waiting> {
+        match self.state {
+            State::Waiting(waiting) => Some(waiting),
+            State::New | State::Ready | State::Flying | State::Done(_) => None,
+        }
+    }
+
+    /// Its turn has not come; so many calls wait in its lane, it among them.
+    pub fn stands_in_line(&mut self, waiting: usize) {
+        if let State::Waiting(Waiting { in_line: true, .. } | Waiting { not_before: None, .. }) = &self.state
+        {
+            let last = self.last.as_deref();
+            self.events.push(Event::InLine {
+                send: self.budget.own_sends() + 1,
+                waiting,
+                fault: last.map(|failure| failure.fault),
+                status: last.and_then(|failure| failure.status),
+                code: last.and_then(code_of),
+            });
+        }
+    }
+
+    /// Its turn has come.
+    pub fn granted(&mut self, now: Moment) {
+        if matches!(self.state, State::Waiting(_)) {
+            self.over(now);
+            self.state = State::Ready;
+        }
+    }
+
+    /// Its lane holds everybody for longer than it waits.
+    pub fn held_for_too_long(&mut self, now: Moment) {
+        if matches!(self.state, State::Waiting(_)) {
+            self.over(now);
+            self.state = State::Done(Ending::GaveUp(Stop::FloorTooFar, self.last.clone()));
+        }
+    }
+
+    fn over(&mut self, now: Moment) {
+        let wait = now.since(self.since);
+        let State::Waiting(Waiting { not_before, in_line, .. }) = self.state else { return };
+        // Its curve is what it is charged with: no timer is on time to the microsecond.
+        let curve = not_before.map_or(Duration::ZERO, |own| own.since(self.since));
+        let charged = if in_line { wait } else { wait.min(curve) };
+        self.waited = self.waited.saturating_add(if not_before.is_some() { charged } else { wait });
+        if !self.waits_for_a_place() {
+            self.borne = self.borne.saturating_add(charged);
+        }
+    }
+
+    const fn waits_for_a_place(&self) -> bool {
+        self.places && self.last.is_none()
     }
 
     /// The sends that earlier tries of this call have made.
@@ -305,7 +407,13 @@ impl Call {
         if counted_out || self.budget.is_spent() {
             return Err(Ending::GaveUp(Stop::SendsSpent, Some(failure)));
         }
-        let wait = wait::after(&failure, self.budget.steps(), &self.profile, dice);
+        // A refusal is spaced by the gate of its lane, where there is one; all else by its own curve.
+        let gated = evidence == Evidence::Refused && self.profile.gate.is_some();
+        let wait = if gated {
+            wait::floor(failure.advice, &self.profile)
+        } else {
+            wait::after(&failure, self.budget.steps(), &self.profile, dice)
+        };
         if !self.bears(wait, now) {
             let stop = match failure.advice {
                 Advice::Wait(told) if self.bears(Duration::ZERO, now) && !self.bears(told, now) => {
@@ -320,21 +428,37 @@ impl Call {
         if evidence == Evidence::MaybeRan {
             self.events.push(Event::GrantTaken { send });
         }
-        let code = failure.code.as_deref().filter(|_| failure.status.is_none()).map(label);
-        let Failure { fault, status, .. } = *failure;
-        self.events.push(Event::WaitStarted { send, wait, fault, status, code });
-        self.wait(wait, now);
+        if !gated {
+            let Failure { fault, status, .. } = *failure;
+            self.events.push(Event::WaitStarted { send, wait, fault, status, code: code_of(&failure) });
+        }
+        self.wait((!wait.is_zero()).then_some(now + wait), gated, now);
         Ok(())
     }
 
-    fn wait(&mut self, wait: Duration, now: Moment) {
-        self.waited = self.waited.saturating_add(wait);
-        self.wait_ends = now + wait;
-        self.state = State::Waiting(self.wait_ends);
+    /// A wait begins; `own`: until then by itself.
+    fn wait(&mut self, own: Option<Moment>, in_line: bool, now: Moment) {
+        self.since = now;
+        let mut until = if self.waits_for_a_place() || self.patience == Duration::MAX {
+            Moment::LAST
+        } else {
+            now + self.patience.saturating_sub(self.borne)
+        };
+        if let Some(deadline) = self.deadline {
+            until = until.min(deadline);
+        }
+        // A wait that is borne to the last moment is not cut short by that moment, and the first turn is always taken.
+        match own {
+            Some(own) if !in_line => until = until.max(own + GRACE),
+            None if self.last.is_none() => until = until.max(now + GRACE),
+            Some(_) | None => {}
+        }
+        let plain = self.profile.gate.is_none();
+        self.state = State::Waiting(Waiting { not_before: own, until, plain, in_line });
     }
 
     fn bears(&self, wait: Duration, now: Moment) -> bool {
-        self.waited.saturating_add(wait) <= self.patience && self.deadline.is_none_or(|by| now + wait <= by)
+        self.borne.saturating_add(wait) <= self.patience && self.deadline.is_none_or(|by| now + wait <= by)
     }
 
     fn end(&mut self, ending: Ending) -> Step {
@@ -343,9 +467,12 @@ impl Call {
     }
 
     /// The relay is being stopped: a call that waits ends, one that is being answered goes on.
-    pub fn drain(&mut self) {
+    pub fn drain(&mut self, now: Moment) {
         match self.state {
-            State::Ready | State::Waiting(_) => {
+            State::New | State::Ready | State::Waiting(_) => {
+                if matches!(self.state, State::Waiting(_)) {
+                    self.over(now);
+                }
                 self.state = State::Done(Ending::GaveUp(Stop::Draining, self.last.clone()));
             }
             State::Flying | State::Done(_) => {}
@@ -357,6 +484,7 @@ impl Call {
     #[must_use]
     pub fn bequest(&self, left: bool) -> Spent {
         let mut spent = self.budget.spent();
+        spent.since = Some(self.first_opened);
         match &self.state {
             State::Flying if left => spent.ambiguous = spent.ambiguous.saturating_add(1),
             State::Done(Ending::GaveUp(Stop::SendsSpent | Stop::PatienceSpent | Stop::FloorTooFar, _))
@@ -368,6 +496,7 @@ impl Call {
                 | Ending::Returned(_)
                 | Ending::ClientLeft,
             )
+            | State::New
             | State::Ready
             | State::Waiting(_)
             | State::Flying => {}
@@ -385,6 +514,18 @@ impl Call {
     #[must_use]
     pub const fn sends(&self) -> u32 {
         self.budget.own_sends()
+    }
+
+    /// When the first call began that this one is a re-send of, or it itself: its rank among those that wait.
+    #[must_use]
+    pub const fn first_opened(&self) -> Moment {
+        self.first_opened
+    }
+
+    /// The sends that count against its limit, those of earlier tries included, and the limit.
+    #[must_use]
+    pub const fn counted(&self) -> (u32, Option<u32>) {
+        (self.budget.spent().sends, self.budget.limit())
     }
 
     /// The longest the client is kept waiting.
@@ -414,20 +555,28 @@ impl Call {
         let why = match &self.state {
             State::Done(Ending::GaveUp(stop, _)) => Some(stop.name()),
             State::Done(Ending::Refused(why, _)) => Some(why.name()),
-            State::Done(_) | State::Ready | State::Waiting(_) | State::Flying => None,
+            State::Done(_) | State::New | State::Ready | State::Waiting(_) | State::Flying => None,
         };
         Closing {
             outcome,
             why,
             sends: self.budget.own_sends(),
             // A wait that was broken off is told as far as it went.
-            waited: self.waited.saturating_sub(self.wait_ends.since(now)),
+            waited: match self.state {
+                State::Waiting(_) => self.waited.saturating_add(now.since(self.since)),
+                State::New | State::Ready | State::Flying | State::Done(_) => self.waited,
+            },
             last_fault,
             capacity_faults: self.capacity_faults,
             maybe_billed_twice: self.budget.own_grants(),
             took: now.since(self.opened),
         }
     }
+}
+
+/// What became of a send that was not answered, as a label.
+fn code_of(failure: &Failure) -> Option<Box<str>> {
+    failure.code.as_deref().filter(|_| failure.status.is_none()).map(label)
 }
 
 #[cfg(test)]

@@ -19,6 +19,12 @@ static STATED: [HeaderName; 3] = [
     HeaderName::from_static("x-stainless-timeout"),
     HeaderName::from_static("x-server-timeout"),
 ];
+/// Where clients name the conversation that a request belongs to: Codex and Claude Code.
+static SESSION: [HeaderName; 3] = [
+    HeaderName::from_static("thread-id"),
+    HeaderName::from_static("session-id"),
+    HeaderName::from_static("x-claude-code-session-id"),
+];
 const THREAD: HeaderName = HeaderName::from_static("thread-id");
 const TURN_METADATA: HeaderName = HeaderName::from_static("x-codex-turn-metadata");
 
@@ -95,6 +101,8 @@ pub struct Client {
     pub says_resend: bool,
     /// The turn, for Codex.
     pub turn: Option<Turn>,
+    /// The conversation, where the client names it.
+    pub session: Option<Box<str>>,
     /// Codex from before 0.171 ends a turn on an in-stream `slow_down`, which later ones retry.
     pub slow_down_is_fatal: bool,
 }
@@ -140,6 +148,7 @@ impl Client {
             company: None,
             says_resend: text(headers, RETRY_COUNT).trim().parse::<u32>().is_ok_and(|count| count > 0),
             turn: turn(headers),
+            session: session(headers),
             slow_down_is_fatal: kind == Kind::Codex && minor_version(agent).is_none_or(|minor| minor < 171),
         }
     }
@@ -155,6 +164,7 @@ impl Client {
             company: None,
             says_resend: false,
             turn: None,
+            session: None,
             slow_down_is_fatal: false,
         }
     }
@@ -269,6 +279,11 @@ fn is_fetch(headers: &HeaderMap) -> bool {
     starts_with(agent, "ollama-js/") || agent == "node" || agent == "undici"
 }
 
+fn session(headers: &HeaderMap) -> Option<Box<str>> {
+    let names = SESSION.iter().map(|name| text(headers, name));
+    names.filter(|name| (1..=TURN_ID).contains(&name.len())).map(Into::into).next()
+}
+
 fn turn(headers: &HeaderMap) -> Option<Turn> {
     #[derive(serde::Deserialize)]
     struct Metadata {
@@ -292,6 +307,20 @@ mod tests {
             .map(|(name, value)| (http::HeaderName::from_static(name), http::HeaderValue::from_static(value)))
             .collect();
         Client::of(&map)
+    }
+
+    #[test]
+    fn codex_and_claude_code_name_their_conversations() {
+        let long = "x".repeat(TURN_ID + 1);
+        let session = |name: &str, value: &str| {
+            let name: HeaderName = name.parse().unwrap();
+            Client::of(&HeaderMap::from_iter([(name, value.parse().unwrap())])).session
+        };
+        assert_eq!(session("thread-id", "0199-a").as_deref(), Some("0199-a"));
+        assert_eq!(session("session-id", "0199-a").as_deref(), Some("0199-a"));
+        assert_eq!(session("x-claude-code-session-id", "b").as_deref(), Some("b"));
+        assert_eq!((session("thread-id", ""), session("thread-id", &long)), (None, None));
+        assert_eq!(session("x-client-request-id", "c"), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::listen::Listen;
 use crate::overrides::ProfileOverrides;
 use crate::profile::Profile;
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,8 @@ pub struct Config {
     pub upstream: Option<UpstreamChoice>,
     /// The profile of calls whose route or client names none.
     pub profile: ProfileChoice,
+    /// Whether profiles have a gate of which nothing else says so; `profiles` go by it already.
+    pub gate: bool,
     /// Numbers in place of those of every profile, from the settings of older tools, which have no profiles.
     pub numbers: ProfileOverrides,
     /// Every profile by name: the six that ship, as changed, and the user's own.
@@ -61,6 +64,8 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// What is written to the log.
     pub log: LogSettings,
+    /// The folder for what outlives a restart. `None`: nothing tells where that could be, so nothing outlives it.
+    pub state_dir: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -71,6 +76,8 @@ impl Default for Config {
             token: None,
             upstream: None,
             profile: ProfileChoice::Auto,
+            // Calls that know of each other wait no longer and send less.
+            gate: true,
             numbers: ProfileOverrides::default(),
             profiles: shipped_profiles(),
             upstreams: shipped_upstreams(),
@@ -87,6 +94,7 @@ impl Default for Config {
             ca_files: Vec::new(),
             allowed_origins: Vec::new(),
             log: LogSettings::default(),
+            state_dir: None,
         }
     }
 }
@@ -200,6 +208,8 @@ pub struct Route {
     pub upstream: Option<String>,
     /// The profile to use.
     pub profile: Option<ProfileChoice>,
+    /// The most of these calls that one lane runs at once, in place of what its upstream says.
+    pub max_running: Option<NonZeroU32>,
     /// Numbers in place of the profile's; they fit every profile that the route can meet.
     pub overrides: ProfileOverrides,
 }

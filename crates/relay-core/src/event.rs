@@ -156,6 +156,19 @@ pub enum Event {
         /// Where there was no answer, what became of the send, as a label.
         code: Option<Box<str>>,
     },
+    /// The call stands in the line of its lane before its next send; how long is not known.
+    InLine {
+        /// The number of the send that comes after the wait.
+        send: u32,
+        /// How many calls wait in its lane, it among them.
+        waiting: usize,
+        /// What it was refused with; `None`: it was not sent yet, and others were refused.
+        fault: Option<Fault>,
+        /// The status of the answer that made it wait.
+        status: Option<u16>,
+        /// Where there was no answer, what became of the send, as a label.
+        code: Option<Box<str>>,
+    },
     /// A resend of what may have run was granted.
     GrantTaken {
         /// The number of the send that may be the second to run.

@@ -42,6 +42,8 @@ pub struct Failure {
     pub status: Option<u16>,
     /// Whether a structured code named the fault, rather than the status alone.
     pub by_code: bool,
+    /// A header says that nothing is left in the bucket of a rate limit.
+    pub bucket_empty: bool,
     /// The structured code, as plain and short as a label.
     pub code: Option<Box<str>>,
     /// The upstream's own words. May hold anything: redact before it is shown, never put it into an event.
@@ -63,6 +65,7 @@ impl Failure {
             told: Told::ByTransport,
             status: None,
             by_code: false,
+            bucket_empty: false,
             code: None,
             message: None,
             barred: None,

@@ -97,7 +97,8 @@ impl Ledger {
         } else if age <= WEAK && !others_open && identity.turn.is_none() {
             self.records.remove(&key);
             // Not sure enough to count sends: the same prompt may be asked twice on purpose.
-            Spent { failed: spent.failed, ambiguous: spent.ambiguous, ..Spent::default() }
+            let Spent { failed, ambiguous, since, .. } = spent;
+            Spent { failed, ambiguous, since, ..Spent::default() }
         } else {
             Spent::default()
         }
@@ -169,6 +170,7 @@ mod tests {
         ambiguous: 1,
         steps: crate::wait::Steps::NONE,
         gave_up: true,
+        since: Some(Moment::ZERO),
     };
 
     fn turn(name: &str) -> Option<Turn> {
@@ -201,7 +203,7 @@ mod tests {
 
     #[test]
     fn body_alone_inherits_the_counts_that_may_cost_money_for_a_minute() {
-        let weak = Spent { failed: 2, ambiguous: 1, ..Spent::default() };
+        let weak = Spent { failed: 2, ambiguous: 1, since: SPENT.since, ..Spent::default() };
         let at = |seconds| NOW + Duration::from_secs(seconds);
         assert_eq!(remembered(None).inherit(&identity(None, false), false, at(60)), weak);
         assert_eq!(remembered(None).inherit(&identity(None, false), false, at(61)), Spent::default());

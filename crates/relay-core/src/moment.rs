@@ -14,6 +14,9 @@ impl Moment {
     /// The start of the time line.
     pub const ZERO: Self = Self(Duration::ZERO);
 
+    /// The end of the time line, which never comes.
+    pub const LAST: Self = Self(Duration::MAX);
+
     /// The moment that lies `since_start` after the start of the time line.
     #[must_use]
     pub const fn after_start(since_start: Duration) -> Self {

@@ -8,8 +8,12 @@ use std::time::Duration;
 /// The numbers of a profile that are set here; all others stay as they are.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ProfileOverrides {
+    /// Whether calls wait in the gate of their lane; which one is the profile's.
+    pub gate: Option<bool>,
     /// The most sends of one call; `Some(None)`: no count.
     pub sends: Option<Option<u32>>,
+    /// The most sends of one call where the gate spaces them, in place of a count in `sends`.
+    pub gated_sends: Option<u32>,
     /// The most sends that may end in an upstream's own failure.
     pub failed_sends: Option<u32>,
     /// The most sends that may be throttled; `Some(None)`: no count of their own.
@@ -46,6 +50,10 @@ pub struct ProfileOverrides {
     pub useless_floor: Option<Duration>,
 }
 
+/// The keys of the curves that a gate takes the place of.
+pub const CURVES: [&str; 7] =
+    ["base", "factor", "cap", "jitter", "overloaded_base", "overloaded_factor", "overloaded_cap"];
+
 /// Two numbers that contradict each other once both are in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction {
@@ -56,13 +64,23 @@ pub struct Contradiction {
 }
 
 impl ProfileOverrides {
-    /// The profile with these numbers in the place of its own.
+    /// The profile with these numbers in the place of its own. A count of sends that is set here holds with a gate and
+    /// without; a curve that is set here is kept to, so there is no gate then.
     ///
     /// # Errors
-    /// Where a curve's cap would lie below its base.
+    /// Where a curve's cap would lie below its base, or where a curve and a gate are set both.
     pub fn apply(&self, to: &Profile) -> Result<Profile, Contradiction> {
+        self.agrees()?;
         let mut profile = to.clone();
-        replace(&mut profile.sends, self.sends);
+        if self.own_wait().is_some() || self.gate == Some(false) {
+            profile.gate = None;
+        } else if self.gate == Some(true) {
+            profile.gate = Some(profile.preset);
+        }
+        if let Some(sends) = self.sends {
+            (profile.sends, profile.gated_sends) = (sends, None);
+        }
+        profile.gated_sends = self.gated_sends.or(profile.gated_sends);
         replace(&mut profile.failed_sends, self.failed_sends);
         replace(&mut profile.throttled_sends, self.throttled_sends);
         replace(&mut profile.capacity_sends, self.capacity_sends);
@@ -89,6 +107,34 @@ impl ProfileOverrides {
         rises(&profile.never_sent, ["never_sent_cap", "never_sent_base"])?;
         Ok(profile)
     }
+
+    /// Whether these numbers fit each other, whatever the profile.
+    ///
+    /// # Errors
+    /// Where a curve and a gate are set both: the sends are spaced by the one or by the other.
+    pub fn agrees(&self) -> Result<(), Contradiction> {
+        let Some(wait) = self.own_wait().filter(|_| self.gate == Some(true)) else { return Ok(()) };
+        let what = Invalid::new(
+            format!("gate = true and {wait} exclude each other: waits in the gate are not on a curve"),
+            format!("leave out gate, or {wait} and what else belongs to the curves"),
+        );
+        Err(Contradiction { keys: ["gate", wait], what })
+    }
+
+    /// The first key of the curves that is set. Where nothing was sent, or a useless time was told, waits are the same
+    /// in the gate.
+    fn own_wait(&self) -> Option<&'static str> {
+        let set = [
+            self.base.is_some(),
+            self.factor.is_some(),
+            self.cap.is_some(),
+            self.jitter.is_some(),
+            self.overloaded_base.is_some(),
+            self.overloaded_factor.is_some(),
+            self.overloaded_cap.is_some(),
+        ];
+        CURVES.into_iter().zip(set).find(|(_, is_set)| *is_set).map(|(key, _)| key)
+    }
 }
 
 fn replace<T>(number: &mut T, with: Option<T>) {
@@ -109,12 +155,70 @@ fn rises(curve: &Curve, keys: [&'static str; 2]) -> Result<(), Contradiction> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::Preset;
 
     #[test]
     fn nothing_set_changes_nothing() {
         for (name, profile) in crate::config::shipped_profiles() {
             assert_eq!(ProfileOverrides::default().apply(&profile), Ok(profile), "{name}");
         }
+    }
+
+    const NONE: fn() -> ProfileOverrides = ProfileOverrides::default;
+
+    #[test]
+    fn a_gate_is_switched_on_as_the_profile_has_it() {
+        let with = |gate, profile: &Profile| ProfileOverrides { gate, ..NONE() }.apply(profile).unwrap().gate;
+        assert_eq!(with(Some(true), &Profile::opencodex()), Some(Preset::Interactive));
+        assert_eq!(with(Some(true), &Profile { gate: None, ..Profile::batch() }), Some(Preset::Batch));
+        assert_eq!(with(Some(true), &Profile::strict()), Some(Preset::Strict));
+        assert_eq!(with(Some(false), &Profile::strict()), None);
+        assert_eq!(with(None, &Profile::strict()), Some(Preset::Strict));
+    }
+
+    #[test]
+    fn whoever_sets_a_curve_gets_it_and_no_gate() {
+        let time = Some(Duration::from_secs(20));
+        let own = [
+            ProfileOverrides { base: time, ..NONE() },
+            ProfileOverrides { factor: Some(2.0), ..NONE() },
+            ProfileOverrides { cap: time, ..NONE() },
+            ProfileOverrides { jitter: time, ..NONE() },
+            ProfileOverrides { overloaded_base: time, ..NONE() },
+            ProfileOverrides { overloaded_factor: Some(2.0), ..NONE() },
+            ProfileOverrides { overloaded_cap: time, ..NONE() },
+        ];
+        let keys = own.map(|own| {
+            let plain = own.apply(&Profile::interactive()).unwrap();
+            assert_eq!((plain.gate, plain.most_sends()), (None, Some(8)), "{own:?}");
+            // A later layer has the last word.
+            let gated = ProfileOverrides { gate: Some(true), ..NONE() }.apply(&plain).unwrap();
+            assert_eq!((gated.gate, gated.curve), (Some(Preset::Interactive), plain.curve));
+            let both = ProfileOverrides { gate: Some(true), ..own };
+            both.apply(&Profile::interactive()).unwrap_err().keys
+        });
+        assert_eq!(keys, CURVES.map(|key| ["gate", key]));
+        let rest = ProfileOverrides {
+            never_sent_base: time,
+            never_sent_cap: time,
+            useless_floor: time,
+            patience: time,
+            gate: Some(true),
+            ..NONE()
+        };
+        assert_eq!(rest.apply(&Profile::batch()).unwrap().gate, Some(Preset::Batch));
+    }
+
+    #[test]
+    fn a_count_of_sends_that_is_set_holds_in_the_gate_too() {
+        for sends in [Some(0), Some(9), None] {
+            let by_hand = ProfileOverrides { sends: Some(sends), ..NONE() };
+            let profile = by_hand.apply(&Profile::interactive()).unwrap();
+            assert_eq!((profile.gate, profile.most_sends()), (Some(Preset::Interactive), sends));
+        }
+        let both = ProfileOverrides { sends: Some(Some(9)), gated_sends: Some(20), ..NONE() };
+        let profile = both.apply(&Profile::strict()).unwrap();
+        assert_eq!((profile.sends, profile.most_sends()), (Some(9), Some(20)));
     }
 
     #[test]

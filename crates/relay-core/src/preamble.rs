@@ -151,6 +151,8 @@ pub struct Preamble {
     parts: Parts,
     /// The last event was too large to be read, and may have been the last word.
     unread: bool,
+    /// A failure that was told after output.
+    late: Option<Box<Failure>>,
     wall: SystemTime,
     rules: Arc<[Rule]>,
     because: Option<Because>,
@@ -173,6 +175,7 @@ impl Preamble {
             completed: false,
             parts: Parts::default(),
             unread: false,
+            late: None,
             wall,
             rules: Arc::default(),
             because: None,
@@ -376,6 +379,7 @@ impl Preamble {
         let dialect = self.asked.dialect;
         // The first failure before output, or the first fatal one after it; both end the listening.
         let mut failed: Option<(u64, Vec<u8>)> = None;
+        let mut late: Option<Vec<u8>> = None;
         let (mut passing, mut events) = (self.passing, self.events);
         let (mut ended, mut unread, mut completed) = (self.ended, self.unread, self.completed);
         let (withhold, parts) = (self.asked.withhold, &mut self.parts);
@@ -404,12 +408,17 @@ impl Preamble {
                     ended = true;
                     if is_one_of(withhold, event.data) {
                         failed = Some((event.starts, event.data.to_vec()));
+                    } else if late.is_none() {
+                        late = Some(event.data.to_vec());
                     }
                 }
             }
         });
         (self.passing, self.events) = (passing, events);
         (self.ended, self.unread, self.completed) = (ended, unread, completed);
+        if let Some(data) = late {
+            self.late = Some(Box::new(self.judged(Told::InStream, &data)));
+        }
         if let Some((at, data)) = failed {
             let fault = Box::new(self.judged(Told::InStream, &data));
             if passing {
@@ -467,6 +476,11 @@ impl Preamble {
     #[must_use]
     pub const fn has_ended(&self) -> bool {
         self.ended || self.parts.are_finished()
+    }
+
+    /// The failure that was told after output, once. It went to the client with all that came before it.
+    pub const fn take_late(&mut self) -> Option<Box<Failure>> {
+        self.late.take()
     }
 
     /// Whether `response.completed` was heard: a Codex turn has an answer.

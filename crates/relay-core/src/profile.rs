@@ -2,6 +2,7 @@
 //! Not the choice of a profile for a call (that is the relay's `profile`), and not the arithmetic (that is `wait` and
 //! `budget`).
 
+use crate::gate::Preset;
 use std::time::Duration;
 
 /// A curve of waits: `min(base · factorⁿ, cap)`, plus up to `jitter`, which is only ever added.
@@ -31,8 +32,15 @@ pub enum ClientLimit {
 /// The numbers that bound one call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
+    /// How its calls wait in the gate of their lane; `None`: each by itself, on the curves below.
+    pub gate: Option<Preset>,
+    /// The gate that it has where a setting says no more than that it has one.
+    pub preset: Preset,
     /// The most sends of one call, the first included; `None`: no count, patience alone ends it. Zero is zero.
     pub sends: Option<u32>,
+    /// In place of `sends` where that is a count and the gate spaces the sends: few of them are wasted then. `None`:
+    /// the count holds there too, as one that somebody set does.
+    pub gated_sends: Option<u32>,
     /// The most sends of one call that may end in an upstream's own failure (`Failed`), the last included.
     pub failed_sends: u32,
     /// The most sends of one call that may be throttled, the last included; `None`: no count of their own.
@@ -61,11 +69,24 @@ pub struct Profile {
 const SECOND: Duration = Duration::from_secs(1);
 
 impl Profile {
-    /// A person waits in front of the client. 8 sends make seven waits of 91 s in all on the plain curve.
+    /// The most sends of one call, by the way its sends are spaced; `None`: no count. Zero is zero.
+    #[must_use]
+    pub const fn most_sends(&self) -> Option<u32> {
+        match (self.sends, self.gate, self.gated_sends) {
+            (Some(1..), Some(_), Some(most)) => Some(most),
+            (sends, _, _) => sends,
+        }
+    }
+
+    /// A person waits in front of the client. 8 sends make seven waits of 91 s in all on the plain curve. In the gate
+    /// one that refuses at random is met every few seconds, so that patience ends a call rather than 40 sends.
     #[must_use]
     pub const fn interactive() -> Self {
         Self {
+            gate: Some(Preset::Interactive),
+            preset: Preset::Interactive,
             sends: Some(8),
+            gated_sends: Some(40),
             failed_sends: 3,
             throttled_sends: None,
             capacity_sends: None,
@@ -95,7 +116,10 @@ impl Profile {
     #[must_use]
     pub const fn batch() -> Self {
         let mut profile = Self::interactive();
+        profile.gate = Some(Preset::Batch);
+        profile.preset = Preset::Batch;
         profile.sends = Some(12);
+        profile.gated_sends = Some(60);
         profile.patience = Duration::from_secs(480);
         profile.curve.cap = Duration::from_secs(60);
         profile.never_sent.cap = profile.curve.cap;
@@ -107,6 +131,7 @@ impl Profile {
     pub const fn patient() -> Self {
         let mut profile = Self::batch();
         profile.sends = None;
+        profile.gated_sends = None;
         profile.patience = Duration::from_secs(6 * 3600);
         profile.client_limit = ClientLimit::Ignored;
         profile
@@ -116,7 +141,10 @@ impl Profile {
     #[must_use]
     pub const fn strict() -> Self {
         let mut profile = Self::interactive();
+        profile.gate = Some(Preset::Strict);
+        profile.preset = Preset::Strict;
         profile.sends = Some(3);
+        profile.gated_sends = None;
         profile.failed_sends = 1;
         profile.ambiguous_resends = 0;
         profile.patience = Duration::from_secs(60);
@@ -129,7 +157,8 @@ impl Profile {
     }
 
     /// As the tool codex-retry: 3 resends of what was throttled, 5 at capacity or overloaded, 3 of what failed,
-    /// and 120 s of waiting. Where its numbers differ from these:
+    /// and 120 s of waiting. Without a gate, since these are the numbers of one call for itself. Where its numbers differ
+    /// from these:
     ///
     /// - It waits `min(1.5 · 2ⁿ + up to 1 s, 60 s)` and ± 0.3 s; here chance comes on top of the cap and is only
     ///   added, so that no send is early.
@@ -140,7 +169,9 @@ impl Profile {
     #[must_use]
     pub const fn codex_retry() -> Self {
         let mut profile = Self::interactive();
+        profile.gate = None;
         profile.sends = Some(6);
+        profile.gated_sends = None;
         profile.failed_sends = 4;
         profile.throttled_sends = Some(4);
         profile.capacity_sends = Some(6);
@@ -152,7 +183,7 @@ impl Profile {
     }
 
     /// As the proxy opencodex: `strict`, with 3 sends where the service failed or is short, and a reset leg of
-    /// 150 ms to 1 s where nothing was sent. Where its numbers differ from these:
+    /// 150 ms to 1 s where nothing was sent, and without a gate. Where its numbers differ from these:
     ///
     /// - It multiplies each wait by 0.8 to 1.2; here chance is only added, so that no send is early.
     /// - It hands a Retry-After of more than 60 s back; so does the patience of 60 s here.
@@ -160,8 +191,45 @@ impl Profile {
     #[must_use]
     pub const fn opencodex() -> Self {
         let mut profile = Self::strict();
+        profile.gate = None;
+        profile.preset = Preset::Interactive;
         profile.failed_sends = 3;
         profile.never_sent.cap = SECOND;
         profile
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_carry_the_numbers_of_other_tools_have_no_gate_and_all_others_have_one() {
+        let gates =
+            crate::config::shipped_profiles().into_iter().map(|(name, it)| (name, it.gate, it.preset));
+        let shown: Vec<_> = gates.map(|(name, gate, preset)| format!("{name} {gate:?} {preset:?}")).collect();
+        let expected = [
+            "batch Some(Batch) Batch",
+            "codex-retry None Interactive",
+            "interactive Some(Interactive) Interactive",
+            "opencodex None Interactive",
+            "patient Some(Batch) Batch",
+            "strict Some(Strict) Strict",
+        ];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn more_sends_are_allowed_where_the_gate_spaces_them() {
+        let most = |profile: &Profile| {
+            [Some(Preset::Batch), None].map(|gate| Profile { gate, ..profile.clone() }.most_sends())
+        };
+        assert_eq!(most(&Profile::interactive()), [Some(40), Some(8)]);
+        assert_eq!(most(&Profile::batch()), [Some(60), Some(12)]);
+        assert_eq!(most(&Profile::patient()), [None, None]);
+        assert_eq!(most(&Profile::strict()), [Some(3), Some(3)]);
+        let no_count = Profile { sends: None, ..Profile::interactive() };
+        assert_eq!(most(&no_count), [None, None]);
+        assert_eq!(most(&Profile { sends: Some(0), ..no_count }), [Some(0), Some(0)]);
     }
 }

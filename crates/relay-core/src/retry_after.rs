@@ -254,7 +254,7 @@ fn hear_spent_buckets(headers: &HeaderMap, now: Nanos, told: &mut Told) {
                 continue;
             }
             "anthropic-ratelimit-unified-reset".to_owned()
-        } else if is_bucket(name) && text_of(value).is_some_and(|text| times(text, SECOND) == Some(0)) {
+        } else if is_empty_bucket(name, value) {
             name.replacen("remaining", "reset", 1)
         } else {
             continue;
@@ -263,6 +263,17 @@ fn hear_spent_buckets(headers: &HeaderMap, now: Nanos, told: &mut Told) {
             told.hear(text_of(value).and_then(|text| reset_text(text, now)));
         }
     }
+}
+
+/// Whether a header says that nothing is left in the bucket of a rate limit. That there is such a header proves
+/// nothing: services send them with whatever else they refuse for.
+#[must_use]
+pub fn bucket_is_empty(headers: &HeaderMap) -> bool {
+    headers.iter().any(|(name, value)| is_empty_bucket(name.as_str(), value))
+}
+
+fn is_empty_bucket(name: &str, value: &HeaderValue) -> bool {
+    is_bucket(name) && text_of(value).is_some_and(|text| times(text, SECOND) == Some(0))
 }
 
 /// Whether a header says what is left in a bucket.

@@ -96,6 +96,13 @@ pub const fn floor(advice: Advice, profile: &Profile) -> Duration {
     }
 }
 
+/// The first wait on the curve of a failure, whatever was waited before.
+#[must_use]
+pub fn first(failure: &Failure, profile: &Profile, dice: &mut dyn Dice) -> Duration {
+    let (raw, jitter) = Steps::default().take(Pace::of(failure), profile, dice);
+    raw.saturating_add(jitter)
+}
+
 /// The wait after a failure; takes one step on its curve.
 pub fn after(failure: &Failure, steps: &mut Steps, profile: &Profile, dice: &mut dyn Dice) -> Duration {
     let (raw, jitter) = steps.take(Pace::of(failure), profile, dice);

@@ -226,10 +226,12 @@ fn the_numbers_of_the_profiles() {
         ClientLimit::Shortens => "shortens it",
         ClientLimit::Ignored => "is ignored",
     };
+    let count = |sends: Option<u32>| sends.map_or("no count".to_owned(), |sends| sends.to_string());
     let resend = |it: &Profile| if it.serves_resends { "is served once" } else { "is refused" };
     let says = |it: &Profile| {
         [
-            ("sends", it.sends.map_or("no count".to_owned(), |sends| sends.to_string())),
+            ("sends", count(it.sends)),
+            ("sends in the gate", count(it.most_sends())),
             ("failed_sends", it.failed_sends.to_string()),
             ("ambiguous_resends", it.ambiguous_resends.to_string()),
             ("patience", in_seconds(it.patience)),
@@ -256,8 +258,9 @@ impl Dice for NoChance {
     }
 }
 
-/// The waits of a call whose every send ends in this fault, in a profile without a client's limit.
+/// The waits of a call whose every send ends in this fault, in a profile without a client's limit and without its gate.
 fn waits(fault: Fault, profile: Profile) -> Vec<f64> {
+    let profile = Profile { gate: None, ..profile };
     let evidence = if fault == Fault::ServerFailed {
         Evidence::Failed
     } else if fault == Fault::NeverSent {
@@ -266,13 +269,23 @@ fn waits(fault: Fault, profile: Profile) -> Vec<f64> {
         Evidence::Refused
     };
     let nature = Nature { operation: Operation::Generation, self_contained: true, kept: true };
-    let plan = Plan { profile, nature, client_limit: None, before: Spent::default(), not_before: None };
+    let plan = Plan {
+        profile,
+        nature,
+        client_limit: None,
+        before: Spent::default(),
+        not_before: None,
+        places: false,
+    };
     let mut now = Moment::ZERO;
     let mut call = Call::new(plan, now);
     loop {
         match call.next(now) {
             Step::Send { .. } => call.failed(Failure::of_transport(fault, evidence), now, &mut NoChance),
-            Step::Wait(until) => now = until,
+            Step::Wait(waiting) => {
+                now = waiting.not_before.unwrap_or(now);
+                call.granted(now);
+            }
             Step::End(ending) => {
                 assert!(matches!(ending, Ending::GaveUp(..) | Ending::Returned(_)));
                 break;

@@ -253,13 +253,49 @@ impl Answer {
         self.body = None;
     }
 
+    /// Reads the short rest of a failed answer and keeps it, so that its connection can serve again while the call
+    /// waits; `None` where that would be too much to keep, or comes too slowly.
+    pub(crate) async fn keep(mut self) -> Option<Self> {
+        const MOST: usize = 64 * 1024;
+        const WITHIN: std::time::Duration = std::time::Duration::from_secs(2);
+        let held = |frames: &VecDeque<Frame<Bytes>>| -> usize {
+            frames.iter().filter_map(Frame::data_ref).map(Bytes::len).sum()
+        };
+        let rest = async {
+            while let Some(body) = &mut self.body {
+                match std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
+                    Some(Ok(frame)) => self.hold(frame),
+                    Some(Err(_)) => {
+                        self.body = None;
+                        self.broke = true;
+                    }
+                    None => self.body = None,
+                }
+                if held(&self.held) > MOST {
+                    return false;
+                }
+            }
+            held(&self.held) <= MOST
+        };
+        if matches!(tokio::time::timeout(WITHIN, rest).await, Ok(true)) {
+            return Some(self);
+        }
+        self.recycle();
+        None
+    }
+
     /// Reads the short rest of a failed answer, so that its connection can serve again.
-    pub(crate) fn recycle(self) {
+    fn recycle(self) {
         const MOST: usize = 256 * 1024;
         const WITHIN: std::time::Duration = std::time::Duration::from_secs(2);
         if let Some(body) = self.body {
             tokio::spawn(body.drain(MOST, WITHIN));
         }
+    }
+
+    /// The failure that was told after output; see [`Preamble::take_late`].
+    pub(crate) const fn take_late(&mut self) -> Option<Box<Failure>> {
+        self.preamble.take_late()
     }
 
     /// What was held, then what comes, piece by piece.

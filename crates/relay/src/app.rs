@@ -6,6 +6,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use relay_core::Moment;
 use relay_core::config::Config;
+use relay_core::gate::View;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
@@ -13,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::clock::Clock;
 use crate::inbound::{connection, turn_away};
 use crate::observe::status::Status;
-use crate::observe::{Notice, Observer};
+use crate::observe::{LaneName, Notice, Observer};
 use crate::proxy::SystemProxies;
 use crate::shared::{Common, Shared};
 use crate::target::Upstreams as Targets;
@@ -64,6 +65,7 @@ impl Relay {
             failures: Arc::default(),
         };
         let mut accepting = JoinSet::new();
+        accepting.spawn(keep_learned(Arc::clone(&current)));
         for socket in sockets {
             accepting.spawn(accept(door.clone(), socket));
         }
@@ -80,6 +82,12 @@ impl Relay {
     #[must_use]
     pub fn config(&self) -> Arc<Config> {
         Arc::clone(&self.current.load().config)
+    }
+
+    /// What tells how the lanes are, with the first `most` calls of each line.
+    pub fn lanes(&self, most: usize) -> impl Fn() -> Vec<(LaneName, View)> + Send + 'static + use<> {
+        let current = Arc::clone(&self.current);
+        move || current.load().lanes.views(most)
     }
 
     /// Tells the observers something about the relay.
@@ -117,6 +125,29 @@ impl Relay {
         }
         shared.observers.notice(&Notice::Stopping { open: shared.open() });
         self.connections.lock().await.shutdown().await;
+        save_learned(&shared).await;
+    }
+}
+
+/// Saves what lanes learn, every minute.
+async fn keep_learned(current: Current) {
+    const MINUTE: Duration = Duration::from_secs(60);
+    loop {
+        tokio::time::sleep(MINUTE).await;
+        save_learned(&current.load_full()).await;
+    }
+}
+
+async fn save_learned(shared: &Arc<Shared>) {
+    let saver = Arc::clone(shared);
+    let saved = tokio::task::spawn_blocking(move || saver.lanes.save()).await;
+    if let Ok(Err(error)) = saved
+        && shared.warn_of_state_once()
+    {
+        shared.observers.notice(&Notice::Advice(format!(
+            "note: what lanes learned cannot be saved: {error}\nhint: see to the state folder, or name another one \
+             by `state_dir`"
+        )));
     }
 }
 

@@ -28,11 +28,32 @@ pub struct Cli {
 /// The flags of the settings' files.
 const FILES: &[&str] = &["config", "env_file"];
 /// The flags of a relay that belongs to one client: that client is pointed at loopback, whatever `--listen` says.
-const OF_RUN: &[&str] =
-    &["port", "upstream", "config", "profile", "env_file", "log_level", "log_format", "log_file"];
+const OF_RUN: &[&str] = &[
+    "port",
+    "upstream",
+    "config",
+    "profile",
+    "gate",
+    "env_file",
+    "log_level",
+    "log_format",
+    "log_file",
+    "state_dir",
+];
 /// The flags that have a say on a setting.
-const OF_SETTINGS: &[&str] =
-    &["listen", "port", "upstream", "config", "profile", "env_file", "log_level", "log_format", "log_file"];
+const OF_SETTINGS: &[&str] = &[
+    "listen",
+    "port",
+    "upstream",
+    "config",
+    "profile",
+    "gate",
+    "env_file",
+    "log_level",
+    "log_format",
+    "log_file",
+    "state_dir",
+];
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
 const FLAGS_OF: [(&[&str], &[&str]); 5] = [
@@ -258,6 +279,12 @@ pub struct Flags {
     /// of the configuration file. Also STEADY_RELAY_PROFILE.
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
+    /// Whether calls wait together while the service takes none: on, off [default: on]
+    ///
+    /// Those that do go to the same service and model with the same credential. A `gate = true` of a profile or a route
+    /// in the configuration file holds all the same. Also STEADY_RELAY_GATE.
+    #[arg(long, value_name = "on|off")]
+    pub gate: Option<String>,
     /// A file of NAME=value lines; they count after the environment and before the configuration file
     ///
     /// A `.env` in the working directory is never read unless it is named here. Also STEADY_RELAY_ENV_FILE; and the
@@ -279,9 +306,18 @@ pub struct Flags {
     /// `max_size` and `max_files` below `[log]` in the configuration file bound it. Also STEADY_RELAY_LOG_FILE.
     #[arg(long, value_name = "FILE")]
     pub log_file: Option<String>,
+    /// The folder for what is kept over a restart
+    ///
+    /// What the relay learns about the capacity of services: one small private file, without any credential. Where none
+    /// is named, steady-relay in the user's folder for state. Also STEADY_RELAY_STATE_DIR.
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<String>,
     /// Of an older tool: `--mode proxy` is accepted and does nothing.
     #[arg(long, value_name = "MODE", hide = true)]
     pub mode: Option<String>,
+    /// For tests: the relay's time goes by so many times faster; a whole number.
+    #[arg(long, value_name = "N", hide = true)]
+    pub clock_rate: Option<String>,
 }
 
 impl Flags {
@@ -295,11 +331,14 @@ impl Flags {
             upstream: text("upstream"),
             config: path("config"),
             profile: text("profile"),
+            gate: text("gate"),
             env_file: path("env_file"),
             log_level: text("log_level"),
             log_format: text("log_format"),
             log_file: text("log_file"),
+            state_dir: text("state_dir"),
             mode: text("mode"),
+            clock_rate: text("clock_rate"),
         }
     }
 }
@@ -336,7 +375,7 @@ mod tests {
     #[test]
     fn every_flag_is_read() {
         let cli = parse(
-            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --env-file e --log-level debug --log-format json --log-file l --mode proxy",
+            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --gate off --env-file e --log-level debug --log-format json --log-file l --state-dir s --mode proxy --clock-rate 10",
         );
         let flags = Flags {
             listen: Some("::1".into()),
@@ -344,11 +383,14 @@ mod tests {
             upstream: Some("http://a".into()),
             config: Some("f.toml".into()),
             profile: Some("strict".into()),
+            gate: Some("off".into()),
             env_file: Some("e".into()),
             log_level: Some("debug".into()),
             log_format: Some("json".into()),
             log_file: Some("l".into()),
+            state_dir: Some("s".into()),
             mode: Some("proxy".into()),
+            clock_rate: Some("10".into()),
         };
         assert_eq!(cli.flags, flags);
     }
@@ -434,7 +476,7 @@ mod tests {
     #[test]
     fn a_verb_shows_the_flags_that_it_uses_and_refuses_all_others() {
         let all: Vec<_> = Flags::augment_args(Command::new("x")).get_arguments().cloned().collect();
-        assert_eq!(all.len(), 10);
+        assert_eq!(all.len(), 13);
         for (verb, words) in VERBS {
             let used =
                 FLAGS_OF.iter().find(|(path, _)| path.join(" ") == verb).map_or(&[][..], |(_, ids)| ids);

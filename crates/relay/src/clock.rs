@@ -5,6 +5,8 @@
 
 use std::fmt;
 use std::future::Future as _;
+use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use relay_core::{Dice, Moment};
@@ -16,6 +18,11 @@ pub trait Clock: Send + Sync {
 
     /// The time of day, for dates in headers and logs. It may jump: no wait is measured with it.
     fn wall(&self) -> SystemTime;
+
+    /// How long a span of this clock takes outside.
+    fn real(&self, span: Duration) -> Duration {
+        span
+    }
 }
 
 /// The longest that a wait goes without a look at the clock.
@@ -28,7 +35,7 @@ pub async fn sleep_until(clock: &dyn Clock, until: Moment) {
         if left.is_zero() {
             return;
         }
-        tokio::time::sleep(left.min(LONGEST_NAP)).await;
+        tokio::time::sleep(clock.real(left).min(LONGEST_NAP)).await;
     }
 }
 
@@ -69,6 +76,47 @@ impl Clock for TokioClock {
 
     fn wall(&self) -> SystemTime {
         self.wall_at_start + self.start.elapsed()
+    }
+}
+
+/// A clock that goes so many times faster than another: hours of waiting pass in minutes.
+pub struct RatedClock {
+    inner: Arc<dyn Clock>,
+    rate: NonZeroU32,
+    start: Moment,
+    wall_at_start: SystemTime,
+}
+
+impl RatedClock {
+    /// A clock that shows the same as `inner` now, and goes faster from now on.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Clock>, rate: NonZeroU32) -> Self {
+        Self { start: inner.now(), wall_at_start: inner.wall(), inner, rate }
+    }
+
+    fn since_start(&self) -> Duration {
+        self.inner.now().since(self.start).saturating_mul(self.rate.get())
+    }
+}
+
+impl Clock for RatedClock {
+    fn now(&self) -> Moment {
+        self.start + self.since_start()
+    }
+
+    fn wall(&self) -> SystemTime {
+        // The last time of day there is stays: no clock goes on behind it.
+        self.wall_at_start.checked_add(self.since_start()).unwrap_or(self.wall_at_start)
+    }
+
+    fn real(&self, span: Duration) -> Duration {
+        self.inner.real(span / self.rate.get())
+    }
+}
+
+impl fmt::Debug for RatedClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RatedClock").field("rate", &self.rate).finish_non_exhaustive()
     }
 }
 
@@ -145,6 +193,23 @@ mod tests {
         sleep_until(&clock, Moment::after_start(Duration::from_secs(17))).await;
         assert_eq!(clock.now().since_start().as_secs(), 17);
         assert_eq!(clock.wall(), SystemTime::UNIX_EPOCH + clock.now().since_start());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rated_clock_waits_as_much_less_as_it_goes_faster() {
+        let outside = TokioClock::starting_at(SystemTime::UNIX_EPOCH);
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let clock = RatedClock::new(Arc::new(outside), NonZeroU32::new(10).unwrap());
+        let start = clock.now();
+        assert_eq!(start, outside.now(), "it begins where the other stands");
+        sleep_until(&clock, start + Duration::from_secs(600)).await;
+        assert_eq!(outside.now().since(start).as_secs(), 60);
+        assert_eq!(clock.now().since(start).as_secs(), 600);
+        assert_eq!(clock.wall(), SystemTime::UNIX_EPOCH + clock.now().since_start());
+        assert_eq!(clock.real(Duration::from_secs(25)), Duration::from_millis(2500));
+        assert_eq!(outside.real(Duration::from_secs(25)), Duration::from_secs(25));
+        let twice = RatedClock::new(Arc::new(clock), NonZeroU32::new(2).unwrap());
+        assert_eq!(twice.real(Duration::from_secs(20)), Duration::from_secs(1));
     }
 
     /// A clock that jumps an hour ahead between two looks, as it does when the machine slept.

@@ -359,24 +359,41 @@ impl fmt::Debug for AccountKey {
 }
 
 /// The key of the account that a request acts for.
-///
-/// A ChatGPT token is renewed every few days, so there the account and its user count instead of the token. Requests
-/// without a credential share one key.
 #[must_use]
 pub fn account_key(headers: &HeaderMap, path_and_query: &str) -> AccountKey {
     static KEYED: OnceLock<RandomState> = OnceLock::new();
     let mut hasher = KEYED.get_or_init(RandomState::new).build_hasher();
-    let mut part = |bytes: &[u8]| {
-        hasher.write_usize(bytes.len());
-        hasher.write(bytes);
-    };
+    account(headers, path_and_query, &mut |part| {
+        hasher.write_usize(part.len());
+        hasher.write(part);
+    });
+    AccountKey(hasher.finish())
+}
+
+/// What tells that account from all others, after a restart too. It holds the credential: it is for a keyed hash, and
+/// is neither kept nor shown.
+#[must_use]
+pub fn account_material(headers: &HeaderMap, path_and_query: &str) -> Vec<u8> {
+    let mut material = Vec::new();
+    account(headers, path_and_query, &mut |part| {
+        material.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        material.extend_from_slice(part);
+    });
+    material
+}
+
+/// The account that a request acts for, part by part.
+///
+/// A ChatGPT token is renewed every few days, so there the account and its user count instead of the token. Requests
+/// without a credential share one account.
+fn account(headers: &HeaderMap, path_and_query: &str, part: &mut dyn FnMut(&[u8])) {
     if let Some(claims) = sign_in(headers) {
         let claimed = claims.auth("chatgpt_account_id").map(str::as_bytes);
         if let Some(account) = headers.get(ACCOUNT_ID).map(http::HeaderValue::as_bytes).or(claimed) {
             part(b"account");
             part(account);
             part(claims.auth("chatgpt_user_id").unwrap_or_default().as_bytes());
-            return AccountKey(hasher.finish());
+            return;
         }
     }
     for (name, value) in credentials(headers) {
@@ -387,7 +404,6 @@ pub fn account_key(headers: &HeaderMap, path_and_query: &str) -> AccountKey {
         part(b"key");
         part(key.as_bytes());
     }
-    AccountKey(hasher.finish())
 }
 
 #[cfg(test)]
@@ -588,5 +604,35 @@ mod tests {
         let account = ("chatgpt-account-id", "acc-1");
         assert_ne!(of(&[("x-api-key", "a"), account]), of(&[("x-api-key", "b"), account]));
         assert!(!format!("{:?}", of(&[("x-api-key", "hush")])).contains("hush"));
+    }
+
+    #[test]
+    fn the_material_of_an_account_tells_what_its_key_tells() {
+        let path = "/v1beta/models/g:generateContent?key=AIzaSyAbc";
+        let (old, new) = (signed_in("plus", 1), signed_in("plus", 2));
+        let account = ("chatgpt-account-id", "acc-2");
+        let requests: Vec<(Vec<(&'static str, &str)>, &str)> = vec![
+            (vec![], "/"),
+            (vec![], path),
+            (vec![("authorization", &old)], "/"),
+            (vec![("authorization", &new)], "/"),
+            (vec![("authorization", &old), account], "/"),
+            (vec![("x-api-key", "a")], "/"),
+            (vec![("x-api-key", "a"), ("authorization", "b")], "/"),
+            (vec![("api-key", "a")], "/"),
+            (vec![("x-api-key", "ab")], "/"),
+            (vec![("x-api-key", "a"), ("x-api-key", "b")], "/"),
+        ];
+        let of = |(pairs, path): &(Vec<_>, &str)| {
+            let headers = headers(pairs);
+            (account_key(&headers, path), account_material(&headers, path))
+        };
+        let all: Vec<_> = requests.iter().map(of).collect();
+        for (one, other) in all.iter().flat_map(|one| all.iter().map(move |other| (one, other))) {
+            assert_eq!(one.0 == other.0, one.1 == other.1, "{:?}", one.0);
+        }
+        assert_eq!(all[2].1, all[3].1, "the token was renewed");
+        // Written down once: what is stored under it has to be found by later versions.
+        assert_eq!(all[5].1, b"\x09\0\0\0\0\0\0\0x-api-key\x01\0\0\0\0\0\0\0a");
     }
 }

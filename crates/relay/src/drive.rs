@@ -1,11 +1,12 @@
 //! The loop of one call: ask the core what to do, do that one thing, tell what came of it.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use relay_core::answer::{Listener, Say, Touch, Tried, say};
-use relay_core::call::{Ending, Step, Why};
+use relay_core::call::{Ending, Step, Stop, Waiting, Why};
 use relay_core::client::{Client, Kind};
 use relay_core::dialect::Rule;
 use relay_core::event::Outcome;
@@ -16,9 +17,10 @@ use relay_core::{Evidence, Fault};
 
 use crate::answer::Answer;
 use crate::body::{Passing, SendBody};
-use crate::clock::{RealDice, sleep_until};
+use crate::clock::sleep_until;
 use crate::credential::AccountKey;
 use crate::headers::{announced, forwardable_answer, forwardable_extensions};
+use crate::lanes::Turn;
 use crate::open::OpenCall;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::target::Target;
@@ -57,6 +59,16 @@ enum Sent {
     Left,
 }
 
+/// How a wait is over.
+enum Over {
+    /// The turn has come.
+    Granted(bool),
+    /// It has not come in time.
+    Patience,
+    /// The relay is being stopped.
+    Draining,
+}
+
 impl Drive {
     /// Carries the call to its end.
     ///
@@ -69,11 +81,10 @@ impl Drive {
             let step = self.open.call().next(now);
             self.open.emit_pending();
             match step {
-                Step::Wait(until) => {
-                    if let Some(answer) = told.take() {
-                        answer.recycle();
+                Step::Wait(waiting) => {
+                    if let Some(answer) = self.wait(&waiting, told.take()).await {
+                        told = Some(answer);
                     }
-                    self.wait(until).await;
                 }
                 Step::Send { fresh, .. } => match self.send(fresh).await {
                     Sent::Served(answer, ending) => return Ok(self.serve(answer, ending)),
@@ -81,9 +92,7 @@ impl Drive {
                     Sent::Left => return Err(Abort::Broken),
                     Sent::Failed(failure, answer) => {
                         told = answer;
-                        let now = self.open.now();
-                        self.open.call().failed(failure, now, &mut RealDice::default());
-                        self.open.emit_pending();
+                        self.open.failed(failure);
                     }
                 },
                 Step::End(ending) => return self.finish(&ending, told),
@@ -91,16 +100,63 @@ impl Drive {
         }
     }
 
-    async fn wait(&mut self, until: Moment) {
+    /// Waits for the call's turn, and keeps what it was answered: it is told should the turn not come in time.
+    async fn wait(&mut self, waiting: &Waiting, told: Option<Answer>) -> Option<Answer> {
         let shared = Arc::clone(self.open.shared());
-        tokio::select! {
-            () = sleep_until(&*shared.clock, until) => {}
-            () = shared.draining() => self.open.call().drain(),
+        let (turn, hold) = match self.open.take_turn(waiting) {
+            Turn::Now => {
+                self.open.granted();
+                return told;
+            }
+            Turn::Later { turn, waiting: many, hold } => {
+                self.open.call().stands_in_line(many);
+                self.open.emit_pending();
+                (turn, hold)
+            }
+        };
+        if !waiting.plain && hold.is_some_and(|hold| hold >= waiting.until) {
+            let now = self.open.now();
+            self.open.call().held_for_too_long(now);
+            return told;
         }
+        let mut over = pin!(async {
+            tokio::select! {
+                biased;
+                granted = turn => Over::Granted(granted.is_ok()),
+                () = sleep_until(&*shared.clock, waiting.until) => Over::Patience,
+                () = shared.draining() => Over::Draining,
+            }
+        });
+        let mut kept = None;
+        let over = match told {
+            Some(answer) => {
+                let mut keep = pin!(answer.keep());
+                tokio::select! {
+                    biased;
+                    answer = &mut keep => {
+                        kept = answer;
+                        over.await
+                    }
+                    over = &mut over => over,
+                }
+            }
+            None => over.await,
+        };
+        match over {
+            Over::Granted(true) => self.open.granted(),
+            // A lane lasts as long as those that wait in it.
+            Over::Granted(false) | Over::Patience => {}
+            Over::Draining => {
+                let now = self.open.now();
+                self.open.call().drain(now);
+            }
+        }
+        kept
     }
 
     async fn send(&mut self, fresh: bool) -> Sent {
         let sent = self.open.now();
+        self.open.sends();
         let shared = Arc::clone(self.open.shared());
         let ask = match self.ask(fresh) {
             Ok(ask) => ask,
@@ -226,8 +282,7 @@ impl Drive {
     async fn listen(&mut self, response: Response<crate::upstream::AnswerBody>, sent: Moment) -> Sent {
         let shared = Arc::clone(self.open.shared());
         let (head, body) = response.into_parts();
-        self.open.call().head_arrived(head.status.as_u16());
-        self.open.emit_pending();
+        self.open.head_arrived(head.status);
         shared.take_cookies(&self.order.target.upstream, self.order.account, &head.headers);
         // An answer that could have had a body and has none is an empty one, which is something to hear.
         let bodiless = self.order.method == Method::HEAD
@@ -291,11 +346,14 @@ impl Drive {
             streams: self.asked.streams,
             upstream: self.order.target.upstream.url.host(),
             tried,
+            has_answer: told.is_some(),
         };
         let outcome = ending.outcome();
         // Where nothing is to be changed, a cut is a cut, as it would be without the relay.
         let is_cut = self.order.untouched && matches!(ending, Ending::Refused(Why::MayHaveRun, _));
         let said = if is_cut { Say::Cut } else { say(&listener, ending) };
+        // A connection that is cut because the relay stops tells nothing.
+        let told = told.filter(|_| !matches!(ending, Ending::GaveUp(Stop::Draining, _)));
         match (said, told) {
             (Say::Upstream(touch), Some(mut answer)) => {
                 answer.release();

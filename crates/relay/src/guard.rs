@@ -13,7 +13,8 @@
 //! `same-site` is refused as `cross-site` is: a site has no port, so a page of any other program on this
 //! machine is "same-site" with us. A page whose `Origin` the user allowed passes with either.
 //!
-//! Off loopback a token is asked for besides (`x-steady-token`, or a path that begins with `/~TOKEN/`).
+//! Off loopback a token is asked for besides (`x-steady-token`, or a path that begins with `/~TOKEN/`). Whoever changes
+//! something needs the local token as well, which is in a private file of the relay's user.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -47,6 +48,11 @@ pub enum Refusal {
     /// A token is needed and none came.
     #[error("this relay asks for its token: send it as `x-steady-token`, or put `/~TOKEN` before the path")]
     TokenMissing,
+    /// The local token is needed and none came.
+    #[error(
+        "whoever changes something shows the local token: send what is in the file `token` of the state folder as `x-steady-token`"
+    )]
+    LocalTokenMissing,
     /// The token is not the one we were given.
     #[error("the token is not the one this relay was started with")]
     TokenWrong,
@@ -57,7 +63,7 @@ impl Refusal {
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         match self {
-            Self::TokenMissing => StatusCode::UNAUTHORIZED,
+            Self::TokenMissing | Self::LocalTokenMissing => StatusCode::UNAUTHORIZED,
             Self::ForeignHost(_) | Self::ForeignOrigin(_) | Self::ForeignSite(_) | Self::TokenWrong => {
                 StatusCode::FORBIDDEN
             }
@@ -76,6 +82,8 @@ pub struct Guard {
     pub allowed_origins: Vec<String>,
     /// The token that every request must carry, if any.
     pub token: Option<String>,
+    /// The token of those who may change something, where there is one.
+    pub local: Option<String>,
 }
 
 impl Guard {
@@ -89,6 +97,18 @@ impl Guard {
             Some(foreign) => Err(Refusal::ForeignOrigin(quoted(foreign.as_bytes()))),
             None => Ok(()),
         }
+    }
+
+    /// Checks a request that would change something at the relay: with the local token, or with the one that every
+    /// request must carry.
+    ///
+    /// # Errors
+    /// [`Refusal`] with the reason.
+    pub fn changing(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let Some(given) = headers.get(TOKEN_HEADER) else { return Err(Refusal::LocalTokenMissing) };
+        let mut known = [&self.local, &self.token].into_iter().flatten();
+        let is_known = known.any(|known| bool::from(given.as_bytes().ct_eq(known.as_bytes())));
+        if is_known { Ok(()) } else { Err(Refusal::TokenWrong) }
     }
 
     /// Checks a request that would be forwarded.
@@ -250,7 +270,26 @@ mod tests {
             names: vec!["relay.lan".to_owned()],
             allowed_origins: vec!["https://app.example".to_owned()],
             token: None,
+            local: None,
         }
+    }
+
+    #[test]
+    fn changes_need_the_local_token_or_the_one_of_all_requests() {
+        let given = |token: &str| headers(&[("x-steady-token", token)]);
+        let mut guard = guard();
+        assert_eq!(guard.changing(&headers(&[])), Err(Refusal::LocalTokenMissing));
+        assert_eq!(
+            guard.changing(&given("")),
+            Err(Refusal::TokenWrong),
+            "where there is none, nobody has it"
+        );
+        guard.local = Some("0123".to_owned());
+        assert_eq!(guard.changing(&given("0123")), Ok(()));
+        assert_eq!(guard.changing(&given("012")), Err(Refusal::TokenWrong));
+        guard.token = Some("abcdefghijklmnop".to_owned());
+        assert_eq!(guard.changing(&given("abcdefghijklmnop")), Ok(()));
+        assert_eq!(Refusal::LocalTokenMissing.status(), StatusCode::UNAUTHORIZED);
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {

@@ -33,6 +33,11 @@ impl KeptBody {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(bytes, _)| bytes.clone())
     }
 
+    /// How many bytes there are; none of a body that passes.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, |(bytes, _)| bytes.len())
+    }
+
     /// The hash of the canonical form; `None` where the body is no JSON or is gone.
     pub(crate) fn hash(&self) -> Option<u64> {
         *self.hash.get_or_init(|| hash(&self.written.plain(&self.bytes()?)?))

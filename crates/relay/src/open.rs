@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use relay_core::Moment;
-use relay_core::call::Call;
-use relay_core::client::{Client, Turn};
+use relay_core::call::{Call, Waiting};
+use relay_core::client::{self, Client};
 use relay_core::event::{CallId, Event, Outcome};
 use relay_core::failure::Failure;
+use relay_core::gate::{Arrival, Preset, Refusal, Report, Settled};
 use relay_core::ledger::Identity;
 
 use crate::clock::RealDice;
 use crate::kept::KeptBody;
+use crate::lanes::{Lane, Ticket, Turn};
 use crate::shared::Shared;
 
 /// An open call.
@@ -24,23 +26,116 @@ pub(crate) struct OpenCall {
     body: Arc<KeptBody>,
     idle: Duration,
     /// The turn that may be cut and resumed.
-    cuttable: Option<Turn>,
+    cuttable: Option<client::Turn>,
+    ticket: Ticket,
+    place: Place,
+    /// What its lane said when it went back into the line.
+    turn: Option<Turn>,
     closed: bool,
 }
 
+/// What an open call begins with.
+pub(crate) struct Opening {
+    pub(crate) id: CallId,
+    pub(crate) call: Call,
+    pub(crate) client: Client,
+    pub(crate) body: Arc<KeptBody>,
+    pub(crate) lane: Arc<Lane>,
+    pub(crate) place: Place,
+}
+
+/// What decides about the place of a call among others that wait.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// The client's conversation; a call without one is its own.
+    pub(crate) session: u64,
+    /// What it weighs beside a small call.
+    pub(crate) weight: f64,
+    /// It asks for a stream.
+    pub(crate) streams: bool,
+}
+
 impl OpenCall {
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        id: CallId,
-        call: Call,
-        client: Client,
-        body: Arc<KeptBody>,
-    ) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, opening: Opening) -> Self {
+        let Opening { id, call, client, body, lane, place } = opening;
         let idle = match client.limit {
             Some(limit) => shared.config.timeouts.idle.max(limit),
             None => shared.config.timeouts.idle,
         };
-        Self { shared, id, call, client, body, idle, cuttable: None, closed: false }
+        let ticket = Ticket::new(lane, id);
+        Self {
+            shared,
+            id,
+            call,
+            client,
+            body,
+            idle,
+            cuttable: None,
+            ticket,
+            place,
+            turn: None,
+            closed: false,
+        }
+    }
+
+    /// The call waits in its lane from now on, if it does not yet.
+    pub(crate) fn take_turn(&mut self, waiting: &Waiting) -> Turn {
+        if let Some(turn) = self.turn.take() {
+            return turn;
+        }
+        let (sends, budget) = self.call.counted();
+        let Place { session, weight, streams } = self.place;
+        self.ticket.enter(Arrival {
+            call: self.id,
+            session,
+            since: self.call.first_opened(),
+            deadline: waiting.deadline(),
+            preset: self.call.profile().gate.unwrap_or(Preset::Interactive),
+            weight,
+            sends,
+            budget,
+            not_before: waiting.not_before,
+            streams,
+            plain: waiting.plain,
+        })
+    }
+
+    /// Its turn has come.
+    pub(crate) fn granted(&mut self) {
+        let now = self.now();
+        self.call.granted(now);
+    }
+
+    /// Its send begins.
+    pub(crate) const fn sends(&mut self) {
+        self.ticket.sends();
+    }
+
+    /// The head of an answer came.
+    pub(crate) fn head_arrived(&mut self, status: http::StatusCode) {
+        self.call.head_arrived(status.as_u16());
+        if status.is_success() {
+            self.ticket.heard();
+        }
+        self.emit_pending();
+    }
+
+    /// Its send failed.
+    pub(crate) fn failed(&mut self, failure: Failure) {
+        let (now, mut dice) = (self.now(), RealDice::default());
+        let report = Report::of(&failure, self.call.profile(), &mut dice);
+        self.call.failed(failure, now, &mut dice);
+        self.emit_pending();
+        let back = self.call.waiting().map(|waiting| waiting.not_before.unwrap_or(now));
+        self.turn = self.ticket.settled(Settled { report, back });
+    }
+
+    /// A failure was told after output, and the answer ended with it.
+    pub(crate) fn refused_late(&mut self, failure: &Failure) {
+        let refusal = Refusal::late(failure, self.call.profile(), &mut RealDice::default());
+        if let (Some(refusal), false) = (refusal, self.closed) {
+            self.ticket.refused_late(refusal);
+        }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -68,7 +163,7 @@ impl OpenCall {
         self.shared.clock.now()
     }
 
-    pub(crate) fn may_be_cut(&mut self, turn: Option<Turn>) {
+    pub(crate) fn may_be_cut(&mut self, turn: Option<client::Turn>) {
         self.cuttable = turn;
     }
 
@@ -87,6 +182,7 @@ impl OpenCall {
     /// The answer belongs to the client from here on, and the body is not needed any more.
     pub(crate) fn commit(&mut self) {
         self.call.committed();
+        self.ticket.accepted();
         self.emit_pending();
         self.body.drop_bytes();
     }
@@ -100,6 +196,7 @@ impl OpenCall {
         if self.closed {
             return;
         }
+        self.refused_late(fault);
         let now = self.now();
         let earlier = self.cuttable.as_ref().map_or(0, |turn| self.shared.ledger().cuts(turn, now));
         let wait = self.call.wait_after_cut(fault, earlier, &mut RealDice::default());
@@ -143,6 +240,7 @@ impl OpenCall {
             }
         }
         self.emit(&Event::CallClosed(self.call.closing(outcome, now)));
+        self.ticket.leave();
         self.body.drop_bytes();
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn changed(by: &ProfileOverrides, profile: Profile) -> Profile {
 
 /// One send, whatever comes of it. A client that sends again by itself gets one more each time.
 fn hands_off() -> Profile {
-    Profile { sends: Some(1), ambiguous_resends: 0, ..Profile::interactive() }
+    Profile { gate: None, sends: Some(1), ambiguous_resends: 0, ..Profile::interactive() }
 }
 
 fn named(config: &Config, name: &str) -> Profile {
@@ -102,6 +102,7 @@ fn kept(client: &Client, profile: &mut Profile) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use relay_core::gate::Preset;
 
     const NONE: Wishes = Wishes { profile: None, patience: None, off: false };
 
@@ -117,6 +118,8 @@ mod tests {
         let tui = of(Kind::Codex, false);
         assert_eq!((tui.sends, tui.patience), (None, Duration::from_secs(1800)));
         assert_eq!((of(Kind::ClaudeCode, false).sends, of(Kind::Stainless, false).sends), (None, Some(8)));
+        let most = [Kind::Codex, Kind::ClaudeCode, Kind::Stainless].map(|kind| of(kind, false).most_sends());
+        assert_eq!(most, [None, None, Some(40)]);
     }
 
     #[test]
@@ -204,6 +207,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_set_by_hand_holds_in_the_gate_and_a_route_has_the_last_word_on_it() {
+        let older = ProfileOverrides { sends: Some(Some(4)), ..ProfileOverrides::default() };
+        let mut config = Config { numbers: older, ..Config::default() };
+        let sdk = client(Kind::Stainless, false);
+        let (_, profile) = of(&config, None, &sdk, &NONE);
+        assert_eq!((profile.most_sends(), profile.gate), (Some(4), Some(Preset::Interactive)));
+        let base = Some(Duration::from_secs(2));
+        let own = ProfileOverrides { base, ..ProfileOverrides::default() };
+        let batch = changed(&own, Profile::batch());
+        config.profiles.insert("batch".to_owned(), batch);
+        let routed = |gate| {
+            let overrides = ProfileOverrides { gate, ..ProfileOverrides::default() };
+            let profile = Some(ProfileChoice::from_name("batch"));
+            let route = Route { overrides, profile, ..Route::default() };
+            of(&config, Some(&route), &sdk, &NONE).1.gate
+        };
+        assert_eq!(
+            [routed(None), routed(Some(false)), routed(Some(true))],
+            [None, None, Some(Preset::Batch)]
+        );
+    }
+
+    #[test]
     fn a_wish_comes_before_everything() {
         let numbers = ProfileOverrides { sends: Some(Some(4)), ..ProfileOverrides::default() };
         let route = Route { overrides: numbers.clone(), ..Route::default() };
@@ -217,13 +243,16 @@ mod tests {
         assert_eq!((short.sends, short.patience), (Some(12), Duration::from_secs(1)));
         assert_eq!(short.client_limit, ClientLimit::Shortens);
         let (name, off) = of(&Wishes { off: true, ..NONE });
-        assert_eq!((name.as_str(), off.sends, off.ambiguous_resends), ("off", Some(1), 0));
+        assert_eq!((name.as_str(), off.most_sends(), off.ambiguous_resends), ("off", Some(1), 0));
+        assert_eq!(off.gate, None);
     }
 
-    /// How long a call of `client` is held against a service that always answers like this.
+    /// How long a call of `client` is held, alone in its lane, against a service that always answers like this.
     fn held(client: &mut Client, status: u16) -> Duration {
         use relay_core::call::{Call, Plan, Step};
+        use relay_core::event::CallId;
         use relay_core::evidence::{Nature, Operation};
+        use relay_core::gate::{Arrival, Gate, Poll, Report, Rules, Settled};
         let config = Config::default();
         limit(&config, client);
         let client_limit = client_limit(client);
@@ -231,8 +260,27 @@ mod tests {
         let nature = Nature { operation: Operation::Generation, self_contained: true, kept: true };
         let mut now = relay_core::Moment::ZERO;
         let mut dice = relay_core::SeededDice::new(1);
-        let plan = Plan { profile, nature, client_limit, before: Default::default(), not_before: None };
-        let mut call = Call::new(plan, now);
+        let before = relay_core::budget::Spent::default();
+        let plan = Plan { profile, nature, client_limit, before, not_before: None, places: false };
+        let (mut call, id, mut gate) = (Call::new(plan, now), CallId(1), Gate::new(Rules::default()));
+        let Step::Wait(waiting) = call.next(now) else { panic!("a call waits first") };
+        let (sends, budget) = call.counted();
+        gate.arrive(
+            Arrival {
+                call: id,
+                session: 1,
+                since: now,
+                deadline: waiting.deadline(),
+                preset: call.profile().gate.unwrap(),
+                weight: 1.0,
+                sends,
+                budget,
+                not_before: waiting.not_before,
+                streams: true,
+                plain: waiting.plain,
+            },
+            now,
+        );
         let dialect = relay_core::dialect::route(&http::Method::POST, "/v1/messages").dialect;
         loop {
             match call.next(now) {
@@ -247,9 +295,17 @@ mod tests {
                         wall: std::time::SystemTime::UNIX_EPOCH,
                     };
                     now = now + Duration::from_millis(200);
-                    call.failed(relay_core::dialect::judge(dialect, &reply), now, &mut dice);
+                    let failure = relay_core::dialect::judge(dialect, &reply);
+                    let report = Report::of(&failure, call.profile(), &mut dice);
+                    call.failed(failure, now, &mut dice);
+                    let back = call.waiting().map(|waiting| waiting.not_before.unwrap_or(now));
+                    gate.settled(id, Settled { report, back }, now, &mut dice);
                 }
-                Step::Wait(until) => now = until,
+                Step::Wait(waiting) => match gate.poll(now, &mut dice) {
+                    Poll::Send(_) => call.granted(now),
+                    Poll::Wait(at) => now = at.min(waiting.until),
+                    Poll::Idle => now = waiting.until,
+                },
                 Step::End(_) => return now.since_start(),
             }
         }

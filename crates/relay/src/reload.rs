@@ -93,12 +93,12 @@ fn stamp(path: &PathBuf) -> Stamp {
 }
 
 /// The keys that differ, by their names: `timeouts.idle`, `upstream.mine.url`. Of an entry of a list its key is named,
-/// not which one it is. Never empty where the settings differ.
+/// not which one it is, and what follows from another key goes unnamed. Never empty where the settings differ.
 #[must_use]
 pub fn changed(old: (&Config, &[Shown]), new: (&Config, &[Shown])) -> Vec<String> {
     let place = |key: &Shown| (key.section.clone(), key.nth, key.key.clone());
     let values = |shown: &[Shown]| -> BTreeMap<_, _> {
-        shown.iter().map(|key| (place(key), key.value.clone())).collect()
+        shown.iter().map(|key| (place(key), (key.value.clone(), key.origin.clone()))).collect()
     };
     let before = values(old.1);
     let mut gone = before.clone();
@@ -112,7 +112,10 @@ pub fn changed(old: (&Config, &[Shown]), new: (&Config, &[Shown])) -> Vec<String
     };
     for key in new.1 {
         let place = place(key);
-        let same = gone.remove(&place).is_some_and(|value| value == key.value);
+        let is_default = |origin: &str| origin == "default";
+        let same = gone.remove(&place).is_some_and(|(value, origin)| {
+            value == key.value || (is_default(&origin) && is_default(&key.origin))
+        });
         if !same || hidden_differs(key, old.0, new.0) {
             add(&place);
         }
@@ -153,6 +156,7 @@ pub fn needs_restart(started_with: &Config, now: &Config) -> Vec<String> {
         ("relay.listen", old.listen != new.listen),
         ("relay.port", old.port != new.port),
         ("relay.token", old.token != new.token),
+        ("relay.state_dir", old.state_dir != new.state_dir),
         ("log.format", old.log.format != new.log.format),
         ("log.file", old.log.file != new.log.file),
         ("log.max_size", old.log.max_size != new.log.max_size),
@@ -206,6 +210,12 @@ mod tests {
             ("", "", ""),
             ("", "[timeouts]\nidle = \"3s\"\n[relay]\nport = 1\n", "relay.port timeouts.idle"),
             ("[relay]\nprofile = \"batch\"\n", "", "relay.profile"),
+            ("", "[profile.strict]\nbase = \"1s\"\n", "profile.strict.gate profile.strict.base"),
+            (
+                "",
+                "[relay]\ngate = false\n[profile.strict]\ngate = true\n[profile.batch]\ngate = true\n",
+                "relay.gate profile.interactive.gate profile.patient.gate",
+            ),
             (
                 "[relay]\ntoken = \"hunter2hunter2hunter2\"\n",
                 "[relay]\ntoken = \"hunter3hunter3hunter3\"\n",
@@ -240,7 +250,8 @@ mod tests {
         assert!(needs_restart(&old, &old).is_empty());
         let mut new = Config { port: 1, ..Config::default() };
         new.log.file = Some("x".into());
+        new.state_dir = Some("y".into());
         new.log.level = relay_core::config::LogLevel::Debug;
-        assert_eq!(needs_restart(&old, &new), ["relay.port", "log.file"]);
+        assert_eq!(needs_restart(&old, &new), ["relay.port", "relay.state_dir", "log.file"]);
     }
 }

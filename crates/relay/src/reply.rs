@@ -321,6 +321,9 @@ impl Passing {
         if self.answer.has_completed() {
             self.call.turn_completed();
         }
+        if let Some(failure) = self.answer.take_late() {
+            self.call.refused_late(&failure);
+        }
         self.call.close(outcome);
     }
 

@@ -43,7 +43,7 @@ pub(crate) async fn serve(
         return Ok(hang_up(in_refusing_words(&shared, &parts, parts.uri.path(), malformed)));
     }
     match checked(&shared, &request) {
-        Ok(Checked::Ours(path)) => Ok(admin::answer(&shared, request.method(), &path)),
+        Ok(Checked::Ours(path)) => Ok(admin::answer(&shared, request.method(), request.headers(), &path)),
         Ok(Checked::Forward(full)) => forward(shared, request, Addressed::of(full), line).await,
         Err(refused) => {
             let path = request.uri().path().to_owned();
@@ -326,6 +326,7 @@ async fn forward(
                 interim: understood.interim().map(|every| (interim, every)),
                 early: understood.early(&shared),
             };
+            let company = company.by(&*shared.clock);
             company.keep(Box::pin(understood.into_call(&shared, parts, target, taken).run())).await
         }
         Err(refused) => Ok(in_refusing_words(&shared, &parts, path_of(&full), refused)),

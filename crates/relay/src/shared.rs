@@ -21,6 +21,9 @@ use crate::credential::AccountKey;
 use crate::guard::Guard;
 use crate::hops::Hop;
 use crate::kept::KeptBody;
+use crate::lanes::Lanes;
+use crate::learned::LearnedFile;
+use crate::local_token::local_token;
 use crate::observe::status::Status;
 use crate::observe::{Notice, Observer, Observers};
 use crate::proxy::{Proxies, SystemProxies};
@@ -69,6 +72,7 @@ pub(crate) struct Lasting {
     pub(crate) started: Moment,
     pub(crate) reader: Reader,
     pub(crate) hop: Hop,
+    pub(crate) lanes: Lanes,
     system_proxies: SystemProxies,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
@@ -78,6 +82,7 @@ pub(crate) struct Lasting {
     drain: watch::Sender<bool>,
     plan_warned: AtomicBool,
     crowd_warned: AtomicBool,
+    state_warned: AtomicBool,
 }
 
 impl Shared {
@@ -90,11 +95,17 @@ impl Shared {
         if let Some(words) = proxies.advice() {
             observers.notice(&Notice::Advice(words));
         }
+        let (learned, notice) = LearnedFile::open(config.state_dir.as_deref(), clock.wall());
+        if let (Some(words), true) = (notice, config.state_dir.is_some()) {
+            observers.notice(&Notice::Advice(format!("note: {words}")));
+        }
+        let lanes = Lanes::new(Arc::clone(&clock), observers.clone(), learned);
         let guard = Guard {
             listening,
             names: Vec::new(),
             allowed_origins: config.allowed_origins.clone(),
             token: config.token.as_ref().map(|token| token.expose().to_owned()),
+            local: local_token(config.state_dir.as_deref()),
         };
         Self {
             targets,
@@ -111,6 +122,7 @@ impl Shared {
                 reader: Reader::default(),
                 clock,
                 hop: Hop::of(drawn()),
+                lanes,
                 system_proxies,
                 ledger: Mutex::default(),
                 cookies: Mutex::default(),
@@ -120,6 +132,7 @@ impl Shared {
                 drain: watch::Sender::new(false),
                 plan_warned: AtomicBool::new(false),
                 crowd_warned: AtomicBool::new(false),
+                state_warned: AtomicBool::new(false),
             }),
         }
     }
@@ -244,6 +257,11 @@ impl Lasting {
     /// True for the first caller.
     pub(crate) fn warn_of_plan_once(&self) -> bool {
         !self.plan_warned.swap(true, Ordering::Relaxed)
+    }
+
+    /// True for the first caller.
+    pub(crate) fn warn_of_state_once(&self) -> bool {
+        !self.state_warned.swap(true, Ordering::Relaxed)
     }
 
     /// True for the first caller.

@@ -17,6 +17,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
 
 use http::header::{HeaderName, HeaderValue};
@@ -74,6 +75,8 @@ pub struct Upstream {
     pub http2: Option<Http2>,
     /// The proxy on the way; as the settings say for all where it is `None`.
     pub proxy: Option<ProxyChoice>,
+    /// The most calls that each of its lanes runs at once; `None`: as many as it takes.
+    pub max_running: Option<NonZeroU32>,
     /// Where connections go.
     pub(crate) origin: Arc<Origin>,
     /// What its requests have as `Host`; `None` where no header can hold it.
@@ -100,6 +103,7 @@ impl Upstream {
             v1: if entry.strips_v1() { V1::Strip } else { V1::Add },
             http2: entry.http2,
             proxy: entry.proxy.clone(),
+            max_running: entry.max_running,
         }
     }
 

@@ -21,12 +21,13 @@ use relay_core::preamble::{Asked, Hold};
 
 use crate::body::Taken;
 use crate::body_text::{Read, Written};
-use crate::credential::account_key;
+use crate::credential::{AccountKey, account_key, account_material};
 use crate::decode::Encoding;
 use crate::drive::{Drive, Order};
 use crate::headers::{forwardable, forwardable_extensions};
 use crate::kept::KeptBody;
-use crate::open::OpenCall;
+use crate::lanes::{Lane, Made, Places};
+use crate::open::{OpenCall, Opening, Place};
 use crate::profile;
 use crate::shared::Shared;
 use crate::target::Target;
@@ -132,10 +133,21 @@ impl Understood {
             profile: profile_name.into(),
         };
         let client_limit = profile::client_limit(&self.client);
-        let plan = Plan { profile, nature: self.nature, client_limit, before, not_before };
+        let places = self.places(shared, &target).is_some();
+        let plan = Plan { profile, nature: self.nature, client_limit, before, not_before, places };
         let turn = self.client.turn.clone().filter(|_| !asked.withhold.is_empty());
-        let mut open =
-            OpenCall::new(Arc::clone(shared), shared.next_call(), Call::new(plan, opened), self.client, body);
+        let id = shared.next_call();
+        let lane = self.lane(shared, &target, account, || {
+            account_material(&parts.headers, target.path_and_query.as_str())
+        });
+        let place = Place {
+            session: shared.lanes.session(self.client.session.as_deref(), id),
+            weight: weight(body.len()),
+            streams: self.streams,
+        };
+        let call = Call::new(plan, opened);
+        let opening = Opening { id, call, client: self.client, body, lane, place };
+        let mut open = OpenCall::new(Arc::clone(shared), opening);
         open.may_be_cut(turn);
         open.emit(&Event::CallOpened { labels: labels.into(), inherited_sends: before.sends });
         target.upstream.lend_key(&mut headers, target.path_and_query.as_str());
@@ -145,6 +157,39 @@ impl Understood {
         let extensions = forwardable_extensions(extensions);
         let order = Order { method, headers, extensions, target, way, account, passing, untouched };
         Drive { open, order, asked, rules, opened }
+    }
+
+    /// The stated number of places that the call takes one of.
+    fn places(&self, shared: &Shared, target: &Target) -> Option<Places> {
+        if self.route.operation != Operation::Generation {
+            return None;
+        }
+        let by_route = self.by.as_ref().and_then(|by| {
+            let route = shared.config.routes.iter().position(|route| route == by);
+            by.max_running.map(|most| Places { most, route })
+        });
+        by_route.or_else(|| target.upstream.max_running.map(|most| Places { most, route: None }))
+    }
+
+    /// The lane of the call. What asks no model for an answer shares one without a model.
+    fn lane(
+        &self,
+        shared: &Shared,
+        target: &Target,
+        account: AccountKey,
+        material: impl FnOnce() -> Vec<u8>,
+    ) -> Arc<Lane> {
+        let model = self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref()).map(label);
+        let generation = self.route.operation == Operation::Generation;
+        let upstream = &target.upstream;
+        let made = Made {
+            origin: &upstream.origin,
+            upstream: upstream.url.host(),
+            account,
+            model: model.as_deref().filter(|_| generation),
+            places: self.places(shared, target),
+        };
+        shared.lanes.lane(&made, material)
     }
 
     /// What the listener of its answers has to know.
@@ -174,6 +219,11 @@ impl Understood {
             withhold: if resumable && cuts_left { client.fatal_in_stream() } else { &[] },
         }
     }
+}
+
+/// What a body weighs beside a small one: another one with each 256 KiB.
+fn weight(bytes: usize) -> f64 {
+    1.0 + bytes as f64 / f64::from(256 << 10)
 }
 
 /// How often a client sees an interim answer while it waits: HTTP/1.0 has none, and HTTP/2 has other signs of life.

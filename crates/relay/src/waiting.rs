@@ -19,6 +19,7 @@ use relay_core::config;
 use relay_core::dialect::Dialect;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
+use crate::clock::Clock;
 use crate::interim::Interim;
 use crate::reply::{Abort, ReplyBody};
 
@@ -53,6 +54,17 @@ impl Early {
 }
 
 impl Company {
+    /// The same, with its times by this clock.
+    pub(crate) fn by(self, clock: &dyn Clock) -> Self {
+        let interim = self.interim.map(|(interim, every)| (interim, clock.real(every)));
+        let early = self.early.map(|early| Early {
+            after: clock.real(early.after),
+            beat: clock.real(early.beat),
+            ..early
+        });
+        Self { interim, early }
+    }
+
     /// Waits for the answer, and keeps the client company meanwhile.
     ///
     /// # Errors

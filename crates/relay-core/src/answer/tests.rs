@@ -23,6 +23,7 @@ fn listener(kind: Kind) -> Listener<'static> {
         streams: true,
         upstream: "api.example",
         tried: TRIED,
+        has_answer: true,
     }
 }
 

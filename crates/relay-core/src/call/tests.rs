@@ -1,5 +1,7 @@
 //! The life of a call in virtual time. The list of what happened is the assertion.
 
+mod in_line;
+
 use super::*;
 use crate::evidence::Operation;
 use crate::failure::{Bar, Told};
@@ -19,8 +21,20 @@ const fn seconds(count: u64) -> Duration {
 
 const GENERATION: Nature = Nature { operation: Operation::Generation, self_contained: true, kept: true };
 
+/// Each call by itself, on the curves of its profile.
 fn plan(profile: Profile) -> Plan {
-    Plan { profile, nature: GENERATION, client_limit: None, before: Spent::default(), not_before: None }
+    in_lane(Profile { gate: None, ..profile })
+}
+
+fn in_lane(profile: Profile) -> Plan {
+    Plan {
+        profile,
+        nature: GENERATION,
+        client_limit: None,
+        before: Spent::default(),
+        not_before: None,
+        places: false,
+    }
 }
 
 fn answered(status: u16, fault: Fault, evidence: Evidence) -> Failure {
@@ -74,9 +88,10 @@ impl Play {
         loop {
             let step = self.call.next(self.now);
             self.note();
-            let Step::Wait(until) = step else { return step };
-            assert!(until > self.now, "a wait that is over is no wait");
-            self.now = until;
+            let Step::Wait(waiting) = step else { return step };
+            assert!(waiting.until > self.now, "a wait that is over is no wait");
+            self.now = waiting.not_before.unwrap_or(self.now);
+            self.call.granted(self.now);
         }
     }
 
@@ -102,6 +117,10 @@ impl Play {
         self.call.committed();
         self.note();
         self
+    }
+
+    fn drain(&mut self) {
+        self.call.drain(self.now);
     }
 
     fn ending(&mut self) -> Ending {
@@ -140,6 +159,7 @@ fn line(event: &Event) -> String {
             status.map(|status| format!(" {status}")).unwrap_or_default()
         ),
         Event::WaitStarted { send, wait, .. } => format!("wait {:?} for {send}", wait),
+        Event::InLine { send, waiting, .. } => format!("in line for {send} of {waiting}"),
         Event::GrantTaken { send } => format!("grant {send}"),
         Event::Committed { send } => format!("committed {send}"),
         Event::CallOpened { .. } | Event::StreamCut { .. } | Event::CallClosed(_) => {
@@ -243,7 +263,7 @@ fn the_time_of_a_running_send_is_not_patience() {
 
 #[test]
 fn sends_are_counted_to_their_limit_and_the_last_failure_costs_no_wait() {
-    let mut play = Play::new(plan(Profile::interactive()));
+    let mut play = Play::new(plan(Profile { gate: None, ..Profile::interactive() }));
     play.sends(std::iter::repeat_n(busy(), 8));
     assert_eq!(play.end(), "gave up SendsSpent at_capacity");
     assert_eq!(play.closing().sends, 8);
@@ -431,20 +451,20 @@ fn a_drain_ends_a_wait_and_leaves_a_send_alone() {
     let mut waiting = Play::new(plan(Profile::interactive()));
     waiting.sends([busy()]);
     waiting.now = waiting.now + Duration::from_millis(300);
-    waiting.call.drain();
+    waiting.call.drain(waiting.now);
     assert_eq!(waiting.end(), "gave up Draining at_capacity");
     assert_eq!(waiting.closing().waited, Duration::from_millis(300), "what was not waited is not told");
 
     let mut flying = Play::new(plan(Profile::interactive()));
     assert!(matches!(flying.go(), Step::Send { number: 1, .. }));
-    flying.call.drain();
+    flying.call.drain(flying.now);
     flying.call.committed();
     assert_eq!(flying.end(), "committed");
-    flying.call.drain();
+    flying.call.drain(flying.now);
     assert_eq!(flying.end(), "committed");
 
     let mut ready = Play::new(plan(Profile::interactive()));
-    ready.call.drain();
+    ready.call.drain(ready.now);
     assert_eq!(ready.end(), "gave up Draining -");
 }
 
@@ -511,7 +531,7 @@ fn a_bequest_says_what_was_spent_in_every_state() {
     assert_eq!(ended(Profile::strict(), vec![busy(); 3]), (3, 0, 0, true), "sends spent");
     assert_eq!(ended(Profile::strict(), vec![asks_for(seconds(61))]), (1, 0, 0, true), "floor too far");
     let mut drained = Play::new(plan(Profile::interactive()));
-    drained.sends([busy()]).call.drain();
+    drained.sends([busy()]).drain();
     assert_eq!(of(&drained, false), (1, 0, 0, false), "drained");
 }
 

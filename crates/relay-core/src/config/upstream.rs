@@ -6,6 +6,7 @@ use crate::units::Invalid;
 use http::{HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 /// A text that never shows in a log, a message or a debug print.
@@ -75,6 +76,9 @@ pub struct Upstream {
     pub http2: Option<Http2>,
     /// The proxy on the way there. `None`: as the relay's default says.
     pub proxy: Option<ProxyChoice>,
+    /// The most calls that it works on at once, each of its lanes by itself: a server of one's own that queues the rest
+    /// instead of refusing it. `None`: it refuses what exceeds its capacity.
+    pub max_running: Option<NonZeroU32>,
 }
 
 impl Upstream {
@@ -89,6 +93,7 @@ impl Upstream {
             strip_v1: None,
             http2: None,
             proxy: None,
+            max_running: None,
         }
     }
 

@@ -21,7 +21,7 @@ use crate::evidence::{Operation, Says};
 use crate::failure::{Failure, Told, code};
 use crate::fault::Fault;
 use crate::json::{ErrorFields, error_fields, refusal_fields};
-use crate::retry_after::{Advice, advice};
+use crate::retry_after::{Advice, advice, bucket_is_empty};
 use crate::sse;
 
 pub use escapes::unescaped;
@@ -283,6 +283,7 @@ pub fn judge_and_tell(dialect: &dyn Dialect, reply: &Reply<'_>) -> (Failure, Bec
         told: reply.told,
         status: Some(reply.status),
         by_code,
+        bucket_empty: bucket_is_empty(reply.headers),
         code: fields.and_then(|fields| {
             [&fields.code, &fields.kind].into_iter().flatten().find_map(|told| code(told))
         }),

@@ -50,8 +50,8 @@ pub(super) struct Presumed {
     pub(super) completions: bool,
 }
 
-/// When a send was made, and its number.
-type Key = (Moment, u64);
+/// When a send was made, its number, and its call.
+type Key = (Moment, u64, CallId);
 
 /// Sends in the order they were made.
 type Order = BTreeSet<Key>;
@@ -59,8 +59,7 @@ type Order = BTreeSet<Key>;
 /// The sends under way. Each question has an order of its own, so that none looks at all of them.
 #[derive(Debug, Default)]
 pub(super) struct Sends {
-    sent: BTreeMap<u64, Sent>,
-    of: BTreeMap<CallId, u64>,
+    sent: BTreeMap<CallId, (u64, Sent)>,
     next: u64,
     /// Those that are no plain ones, without a sign.
     unsure: Order,
@@ -80,10 +79,8 @@ impl Sends {
     }
 
     pub(super) fn add(&mut self, sent: Sent) {
-        let number = self.next;
-        self.next += 1;
-        self.of.insert(sent.waiting.call, number);
-        let key = (sent.at, number);
+        let call = sent.waiting.call;
+        let key = (sent.at, self.next, call);
         if sent.reason != Reason::Plain {
             self.unsure.insert(key);
             if sent.waiting.streams {
@@ -95,37 +92,37 @@ impl Sends {
             Reason::Open => _ = self.opens.insert(key),
             Reason::Follow | Reason::Completion | Reason::Plain => {}
         }
-        self.sent.insert(number, sent);
+        self.sent.insert(call, (self.next, sent));
+        self.next += 1;
     }
 
     pub(super) fn take(&mut self, call: CallId) -> Option<Sent> {
-        let number = self.of.remove(&call)?;
-        let sent = self.sent.remove(&number)?;
-        self.is_sure((sent.at, number));
+        let (number, sent) = self.sent.remove(&call)?;
+        self.is_sure((sent.at, number, call));
         Some(sent)
     }
 
     /// There is a sign of it.
     fn is_sure(&mut self, key: Key) {
-        let Self { unsure, timers, opens, heard, silent, .. } = self;
-        for order in [unsure, timers, opens, heard, silent] {
-            order.remove(&key);
+        if self.unsure.remove(&key) {
+            for order in [&mut self.timers, &mut self.opens, &mut self.heard, &mut self.silent] {
+                order.remove(&key);
+            }
         }
     }
 
     pub(super) fn heard(&mut self, call: CallId) {
-        let Some(number) = self.of.get(&call) else { return };
-        let Some(sent) = self.sent.get(number) else { return };
-        let key = (sent.at, *number);
-        self.silent.remove(&key);
+        let Some((number, sent)) = self.sent.get(&call) else { return };
+        let key = (sent.at, *number, call);
         if self.unsure.contains(&key) {
+            self.silent.remove(&key);
             self.heard.insert(key);
         }
     }
 
     /// What allowed the send of a call.
     pub(super) fn reason(&self, call: CallId) -> Option<Reason> {
-        self.of.get(&call).and_then(|number| self.sent.get(number)).map(|sent| sent.reason)
+        self.sent.get(&call).map(|(_, sent)| sent.reason)
     }
 
     /// How many by the clock are without a sign.
@@ -142,23 +139,23 @@ impl Sends {
         age: Duration,
         now: Moment,
     ) -> Option<Moment> {
-        let is_young = |(at, _): &&Key| now.since(*at) < age;
+        let is_young = |(at, ..): &&Key| now.since(*at) < age;
         let timers = self.timers.iter().rev().take_while(is_young).take(most);
         let opens = self.opens.range(later_than(since)).rev().take_while(is_young).take(most);
-        let mut asks: Vec<Moment> = timers.chain(opens).map(|(at, _)| *at).collect();
+        let mut asks: Vec<Moment> = timers.chain(opens).map(|(at, ..)| *at).collect();
         asks.sort_unstable();
         asks.iter().rev().nth(most.saturating_sub(1)).map(|at| *at + age)
     }
 
     /// How many were made no earlier than `since` and are older than `age`; counted to `most`.
     pub(super) fn silent(&self, since: Moment, age: Duration, most: usize, now: Moment) -> usize {
-        let from = self.unsure.range((since, 0)..);
-        from.take_while(|(at, _)| now.since(*at) >= age).take(most).count()
+        let from = self.unsure.range((since, 0, CallId(0))..);
+        from.take_while(|(at, ..)| now.since(*at) >= age).take(most).count()
     }
 
     /// How many are younger than `age`; counted to `most`.
     pub(super) fn young(&self, age: Duration, most: usize, now: Moment) -> usize {
-        self.unsure.iter().rev().take_while(|(at, _)| now.since(*at) < age).take(most).count()
+        self.unsure.iter().rev().take_while(|(at, ..)| now.since(*at) < age).take(most).count()
     }
 
     /// How many were made after `since`. It looks at each of them.
@@ -168,13 +165,13 @@ impl Sends {
 
     /// Whether one that was made after `since` is without a sign.
     pub(super) fn any_after(&self, since: Option<Moment>) -> bool {
-        self.unsure.last().is_some_and(|(at, _)| since.is_none_or(|since| *at > since))
+        self.unsure.last().is_some_and(|(at, ..)| since.is_none_or(|since| *at > since))
     }
 
     /// Whether one that was made after `since` and whose first byte would tell is older than `age`, and nothing was
     /// heard of it.
     pub(super) fn any_slow(&self, since: Option<Moment>, age: Duration, now: Moment) -> bool {
-        self.silent.range(later_than(since)).next().is_some_and(|(at, _)| now.since(*at) > age)
+        self.silent.range(later_than(since)).next().is_some_and(|(at, ..)| now.since(*at) > age)
     }
 
     /// Counts sends as accepted from now on. Returns how many, and when there will be the next one.
@@ -183,20 +180,19 @@ impl Sends {
         let mut told = Vec::new();
         let mut next = None;
         let order = if heard { &self.heard } else { &self.unsure };
-        for (at, number) in order.range(later_than(since)) {
-            let Some(sent) = self.sent.get(number) else { continue };
-            if sent.reason == Reason::Completion && !completions {
+        for key @ (at, _, call) in order.range(later_than(since)) {
+            if self.reason(*call) == Some(Reason::Completion) && !completions {
                 continue;
             }
             if now.since(*at) < age {
                 next = Some(*at + age);
                 break;
             }
-            told.push((*at, *number));
+            told.push(*key);
         }
         for key in &told {
             self.is_sure(*key);
-            if let Some(sent) = self.sent.get_mut(&key.1) {
+            if let Some((_, sent)) = self.sent.get_mut(&key.2) {
                 sent.presumed = true;
             }
         }
@@ -206,5 +202,5 @@ impl Sends {
 
 /// Those made after `since`, or all.
 fn later_than(since: Option<Moment>) -> (Bound<Key>, Bound<Key>) {
-    (since.map_or(Unbounded, |since| Excluded((since, u64::MAX))), Unbounded)
+    (since.map_or(Unbounded, |since| Excluded((since, u64::MAX, CallId(u64::MAX)))), Unbounded)
 }

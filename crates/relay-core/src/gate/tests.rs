@@ -2,6 +2,8 @@
 
 mod shut;
 
+use super::numbers::span;
+use super::poll::UNHEARD;
 use super::*;
 use crate::dice::SeededDice;
 
@@ -498,7 +500,7 @@ fn what_was_learned_is_taken_up_again() {
         probes: [9.0, 10.0],
         ends: [8.0, 10.0],
     };
-    let gate = Gate::with(Rules::default(), &learned);
+    let mut gate = Gate::with(Rules::default(), &learned);
     assert_eq!(gate.learned(), Some(learned));
     let view = gate.view(0, Moment::ZERO);
     assert!(view.random && view.rate == Some(2.0) && view.recovery == Some(Duration::from_secs(22)));

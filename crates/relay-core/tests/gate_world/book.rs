@@ -271,6 +271,9 @@ impl Book {
         if reason == Reason::Plain {
             return law(before == after, "a plain call says nothing about the lane");
         }
+        if matches!(reason, Reason::Open | Reason::Follow) {
+            self.paced.0 -= 1.0;
+        }
         self.sessions.entry(session).or_default().refused = 0;
         let is_fresh = self.refused_sent.is_none_or(|refused| at > refused);
         let tells = reason != Reason::Completion || self.completion_refused;
@@ -473,10 +476,10 @@ impl Book {
     }
 
     /// What the lane learned is kept as it is over a restart.
-    pub(crate) fn keeps_what_it_learned(&self) -> Kept {
+    pub(crate) fn keeps_what_it_learned(&mut self) -> Kept {
         let learned = self.gate.learned();
         let Some(learned) = learned else { return Ok(()) };
-        let heir = Gate::with(self.rules.clone(), &learned);
+        let mut heir = Gate::with(self.rules.clone(), &learned);
         law(heir.learned() == Some(learned), "what is learned survives a restart")?;
         let (heir, mine) = (heir.view(0, self.now), self.gate.view(0, self.now));
         law(heir.random == mine.random && heir.shut.is_none(), "a lane begins open, and as random as it was")

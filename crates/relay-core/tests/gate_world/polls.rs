@@ -176,7 +176,7 @@ impl Book {
         Ok(())
     }
 
-    /// At most ten at once and fifty a second.
+    /// At most ten at once and fifty a second, those apart that are accepted meanwhile.
     fn in_pace(&mut self) -> Kept {
         let (taken, at) = self.paced;
         let taken = (taken - 50.0 * self.now.since(at).as_secs_f64()).max(0.0) + 1.0;
@@ -259,13 +259,15 @@ impl Book {
                 law(poll != Poll::Idle || timers >= 2 + self.gated / 10, "a shut lane is asked again")?;
                 let asking = self.unsure(|reason, _| matches!(reason, Reason::Timer | Reason::Open));
                 let due = self.first_by.is_some_and(|by| by.max(self.floor) <= now);
-                law(!due || asking > 0, "a lane that is shut anew is asked within the first wait")
+                // One that follows an accepted one goes in a moment: its pace alone keeps it.
+                let follows = matches!(poll, Poll::Wait(at) if at <= now + Duration::from_millis(701));
+                law(!due || asking > 0 || follows, "a lane that is shut anew is asked within the first wait")
             }
         }
     }
 
     /// What a person is shown is so.
-    pub(crate) fn shows_what_is(&self, most: usize) -> Kept {
+    pub(crate) fn shows_what_is(&mut self, most: usize) -> Kept {
         let view = self.gate.view(most, self.now);
         let holds = view.waiting == self.waiting()
             && view.pending == self.pending

@@ -48,7 +48,8 @@ pub(crate) fn walk(seed: u64, events: u32) -> Result<(Tally, u64), String> {
     let mut walk = Walk { book, dice, manner, next: 0, log: 0 };
     while walk.book.tally.events < events {
         walk.step().map_err(|why| {
-            let (book, view) = (&walk.book, walk.book.gate.view(6, walk.book.now));
+            let view = walk.book.gate.view(6, walk.book.now);
+            let book = &walk.book;
             format!("{why}\nevent {}, {:?}, {:?}\n{view:#?}", book.tally.events, book.now, book.rules)
         })?;
     }

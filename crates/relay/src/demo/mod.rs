@@ -12,7 +12,7 @@
 mod progress;
 mod report;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::listen::{Place, bind};
 use crate::proxy::SystemProxies;
 use crate::target::Upstreams;
-use crate::tls;
+use crate::{terminal, tls};
 
 /// What the demo is told.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -106,7 +106,7 @@ fn tell(report: &Report, json: bool) -> u8 {
 async fn play(options: &Options) -> io::Result<Report> {
     let tempo = Tempo::of(options);
     let (tls, _notices) = tls::client_config(&[]).map_err(io::Error::other)?;
-    let mut progress = Progress::new(io::stderr().is_terminal());
+    let mut progress = Progress::new(terminal::can_rewrite());
     progress.say(&report::opening(tempo.speed));
     let began = SystemClock.now();
     let mut scenes = Vec::new();
@@ -190,6 +190,8 @@ fn config(upstream: SocketAddr, speed: Speed) -> io::Result<Config> {
     let url = format!("http://{upstream}").parse().map_err(io::Error::other)?;
     let mut config = Config { upstream: Some(UpstreamChoice::Url(Upstream::at(url))), ..Config::default() };
     for profile in config.profiles.values_mut() {
+        // The times of a gate are no settings, so nothing divides them.
+        profile.gate = None;
         for curve in [&mut profile.curve, &mut profile.overloaded, &mut profile.never_sent] {
             for time in [&mut curve.base, &mut curve.cap, &mut curve.jitter] {
                 *time = speed.wall(*time);

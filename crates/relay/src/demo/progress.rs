@@ -10,6 +10,7 @@ use relay_core::event::{CallId, Event};
 use relay_sim::scene::{Board, Scene};
 
 use crate::observe::{Notice, Observer};
+use crate::terminal::{fitting, size};
 
 /// How often the line is looked at again.
 pub(super) const EVERY: Duration = Duration::from_millis(100);
@@ -28,7 +29,7 @@ impl Observer for Waiting {
     fn see(&self, call: CallId, _at: Moment, event: &Event) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            Event::WaitStarted { .. } => drop(waiting.insert(call)),
+            Event::WaitStarted { .. } | Event::InLine { .. } => drop(waiting.insert(call)),
             Event::SendStarted { .. } | Event::CallClosed(_) => drop(waiting.remove(&call)),
             Event::CallOpened { .. }
             | Event::HeadArrived { .. }
@@ -61,8 +62,7 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Nothing shown yet.
-    pub(super) fn new(terminal: bool) -> Self {
-        let live = terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    pub(super) fn new(live: bool) -> Self {
         Self { live, shown: String::new(), quarter: 0 }
     }
 
@@ -83,7 +83,7 @@ impl Progress {
         let calls = view.scene.asks.len();
         let line = line(view.scene.name, calls, view, in_episode);
         if self.live {
-            return self.rewrite(fitting(&line, columns()));
+            return self.rewrite(fitting(&line, size().columns));
         }
         let quarter = without.min(with) * 4 / calls.max(1);
         if quarter > self.quarter && quarter < 4 {
@@ -114,23 +114,6 @@ impl Progress {
 
 fn done(board: &Board) -> usize {
     board.served() + board.failed()
-}
-
-/// How wide the terminal is, where the system tells.
-fn columns() -> Option<usize> {
-    #[cfg(unix)]
-    {
-        let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
-        Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
-    }
-    #[cfg(not(unix))]
-    None
-}
-
-/// As much of a line as fits without its last column: what wraps cannot be rewritten.
-fn fitting(line: &str, columns: Option<usize>) -> &str {
-    let room = columns.map_or(usize::MAX, |columns| columns - 1);
-    line.char_indices().nth(room).map_or(line, |(end, _)| line.split_at(end).0.trim_end())
 }
 
 /// At most 79 columns: the last one would make some terminals begin a new line.
@@ -169,16 +152,5 @@ mod tests {
             assert_eq!(line.len(), 17 + 8 + 20 + 5 + 20 + 4, "{line}");
         }
         assert!("100/100, 100 failed".len() < 20);
-    }
-
-    #[test]
-    fn a_line_is_cut_to_a_narrow_terminal() {
-        let line = "batch of 100      without 3/100            with 4/100";
-        assert_eq!(fitting(line, Some(80)), line);
-        assert_eq!(fitting(line, None), line);
-        assert_eq!(fitting(line, Some(30)), "batch of 100      without 3/1");
-        assert_eq!(fitting(line, Some(19)), "batch of 100");
-        assert_eq!(fitting("äöü", Some(3)), "äö");
-        assert_eq!(fitting(line, Some(1)), "");
     }
 }

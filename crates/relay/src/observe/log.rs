@@ -6,21 +6,24 @@ mod record;
 mod rotate;
 
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use relay_core::Moment;
 use relay_core::config::{LogFormat, LogLevel, LogSettings};
 use relay_core::event::{CallId, Closing, Event, Labels, Outcome};
+use relay_core::gate::View;
 
 use self::queue::{Queue, Sink};
 use self::record::{Body, Field, Medium, Record};
 use self::rotate::{Around, Rotating};
-use super::{Notice, Observer};
+use super::live::{Live, Screen, Sources};
+use super::{LaneChange, LaneName, Notice, Observer, What};
 use crate::clock::Clock;
+use crate::terminal;
 
 /// Why there is no log.
 #[derive(Debug, thiserror::Error)]
@@ -44,8 +47,12 @@ pub enum LogError {
 pub struct Log {
     clock: Arc<dyn Clock>,
     /// The place of the level in [`LogLevel::ALL`].
-    level: AtomicUsize,
+    level: Arc<AtomicUsize>,
     outlets: Vec<Outlet>,
+    /// Standard error, where it is a terminal for people.
+    screen: Option<Arc<Terminal>>,
+    /// The lines on it that are rewritten.
+    live: OnceLock<Live>,
     // The labels of open calls; events carry none but the first.
     labels: Mutex<BTreeMap<CallId, Arc<Labels>>>,
 }
@@ -62,12 +69,14 @@ struct Outlet {
     queue: Arc<Queue>,
 }
 
-struct Stderr;
+/// Standard error: the one place where its lines are written, those of the log and those that are rewritten.
+type Terminal = Mutex<Screen<io::Stderr>>;
+
+struct Stderr(Arc<Terminal>);
 
 impl Sink for Stderr {
     fn write(&mut self, line: &str) -> io::Result<()> {
-        // In one piece: others write there too.
-        io::stderr().write_all([line, "\n"].concat().as_bytes())
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).line(line)
     }
 }
 
@@ -83,8 +92,11 @@ impl Log {
     ) -> Result<Self, LogError> {
         let format = settings.format;
         let mut outlets = Vec::new();
+        let mut screen = None;
         if stderr_is_free {
-            outlets.push(outlet(Stderr, format, Medium::Stderr, &clock)?);
+            let stderr = Arc::new(Mutex::new(Screen::on(io::stderr(), terminal::size)));
+            outlets.push(outlet(Stderr(Arc::clone(&stderr)), format, Medium::Stderr, &clock)?);
+            screen = Some(stderr).filter(|_| format == LogFormat::Text && terminal::can_rewrite());
         }
         if let Some(path) = &settings.file {
             let around = Around { clock: Arc::clone(&clock), say: elsewhere(&outlets, &clock) };
@@ -92,9 +104,33 @@ impl Log {
                 .map_err(|source| LogError::File { path: path.clone(), source })?;
             outlets.push(outlet(file, format, Medium::File, &clock)?);
         }
-        let log = Self { clock, level: AtomicUsize::new(0), outlets, labels: Mutex::default() };
+        let (level, live, labels) = (Arc::default(), OnceLock::new(), Mutex::default());
+        let log = Self { clock, level, outlets, screen, live, labels };
         log.set_level(settings.level);
         Ok(log)
+    }
+
+    /// From now on a terminal shows how these lanes are, as they change, in place of a line for each change. Anywhere
+    /// else, and where nothing of level `info` is logged, nothing is different. The lanes are asked on another thread.
+    ///
+    /// # Errors
+    /// Where the system gives no thread for it.
+    pub fn show_lanes(
+        &self,
+        lanes: impl Fn() -> Vec<(LaneName, View)> + Send + 'static,
+    ) -> Result<(), LogError> {
+        let Some(screen) = &self.screen else { return Ok(()) };
+        let level = Arc::clone(&self.level);
+        let sources = Sources {
+            clock: Arc::clone(&self.clock),
+            lanes: Box::new(lanes),
+            wanted: Box::new(move || LogLevel::Info as usize <= level.load(Ordering::Relaxed)),
+        };
+        let open = self.labels.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let live = Live::start(Arc::clone(screen), sources, open).map_err(LogError::NoThread)?;
+        // A second one ends at once.
+        drop(self.live.set(live));
+        Ok(())
     }
 
     /// From now on lines of this level and above it are written.
@@ -104,6 +140,9 @@ impl Log {
 
     /// Writes what is left, as far as that takes a moment only.
     pub fn close(&self) {
+        if let Some(live) = self.live.get() {
+            live.close();
+        }
         for outlet in &self.outlets {
             outlet.queue.close();
         }
@@ -114,11 +153,15 @@ impl Log {
     }
 
     fn write(&self, record: &Record) {
+        self.write_at(record, |_everywhere| true);
+    }
+
+    fn write_at(&self, record: &Record, place: impl Fn(Medium) -> bool) {
         if !self.wants(record.level) {
             return;
         }
         let at = self.clock.wall();
-        for outlet in &self.outlets {
+        for outlet in self.outlets.iter().filter(|outlet| place(outlet.medium)) {
             outlet.queue.push(record.line(outlet.format, outlet.medium, at));
         }
     }
@@ -167,10 +210,14 @@ impl Observer for Log {
             | Event::HeadArrived { .. }
             | Event::FaultSeen { .. }
             | Event::WaitStarted { .. }
+            | Event::InLine { .. }
             | Event::GrantTaken { .. }
             | Event::Committed { .. }
             | Event::StreamCut { .. } => open.get(&call),
         };
+        if let (Some(live), Event::CallOpened { .. } | Event::CallClosed(_)) = (self.live.get(), event) {
+            live.calls(open.len());
+        }
         let wanted = labels.filter(|_| self.wants(level(event)));
         if let Some(record) = wanted.map(|labels| record(call, labels, event)) {
             self.write(&record);
@@ -178,7 +225,12 @@ impl Observer for Log {
     }
 
     fn notice(&self, notice: &Notice) {
-        if let Some(record) = words(notice) {
+        let Some(record) = words(notice) else { return };
+        if let (Notice::Lane(_), Some(live)) = (notice, self.live.get()) {
+            live.changed();
+            // The terminal shows it already.
+            self.write_at(&record, |medium| medium != Medium::Stderr);
+        } else {
             self.write(&record);
         }
     }
@@ -232,8 +284,25 @@ fn words(notice: &Notice) -> Option<Record> {
             };
             (LogLevel::Warn, "accept_failed", format!("cannot accept connections for now: {why}{before}"))
         }
+        Notice::Lane(change) => return Some(lane(change)),
     };
     Some(Record::words(level, event, words))
+}
+
+fn lane(LaneChange { lane: LaneName { id, model, upstream }, what }: &LaneChange) -> Record {
+    let state = |name: &str| ("state", Field::Name(name.to_owned()));
+    let mut fields = match what {
+        What::LaneShut { why, waiting } => vec![
+            state("shut"),
+            ("why", Field::Name(why.name().to_owned())),
+            ("waiting", Field::count(u64::try_from(*waiting).ok())),
+        ],
+        What::LaneOpened { after } => vec![state("open"), ("after", Field::Seconds(after.as_secs_f64()))],
+    };
+    fields.push(("model", Field::name(model.as_deref())));
+    fields.push(("upstream", Field::Name(upstream.to_string())));
+    fields.push(("lane", Field::Name(id.clone())));
+    Record { level: LogLevel::Info, event: "lane", body: Body::Fields(fields) }
 }
 
 /// The names of what was changed. Whoever swaps a whole file is not told all of it.
@@ -273,7 +342,7 @@ fn draining(open: usize, waiting: usize, within: Duration) -> String {
 /// How important an event is. A call that went well is told of at `debug`.
 fn level(event: &Event) -> LogLevel {
     match event {
-        Event::WaitStarted { .. } | Event::StreamCut { .. } => LogLevel::Info,
+        Event::WaitStarted { .. } | Event::InLine { .. } | Event::StreamCut { .. } => LogLevel::Info,
         Event::CallClosed(closing) => match closing.outcome {
             Outcome::Served | Outcome::Passed | Outcome::ClientLeft if closing.sends < 2 => LogLevel::Debug,
             Outcome::Served
@@ -332,6 +401,16 @@ fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
             fields.push(("wait", Field::Seconds(wait.as_secs_f64())));
             ("retry", fields)
         }
+        Event::InLine { send, waiting, fault, status, code } => {
+            let mut fields = vec![
+                ("send", count(send)),
+                ("status", Field::count(*status)),
+                ("fault", Field::name(fault.map(relay_core::Fault::name))),
+            ];
+            fields.extend(code.as_deref().map(|code| ("code", Field::Name(code.to_owned()))));
+            fields.push(("waiting", Field::Count(u64::try_from(*waiting).unwrap_or(u64::MAX))));
+            (if fault.is_some() { "retry" } else { "held" }, fields)
+        }
         Event::GrantTaken { send } => ("grant", vec![("send", count(send))]),
         Event::Committed { send } => ("commit", vec![("send", count(send))]),
         Event::StreamCut { fault, cuts } => {
@@ -364,6 +443,7 @@ mod tests {
     use relay_core::Fault;
     use relay_core::call::{Stop, Why};
     use relay_core::evidence::Operation;
+    use relay_core::gate::Shut;
 
     use super::*;
 
@@ -450,6 +530,7 @@ mod tests {
         let explained = |word: &str| page.lines().any(|line| line.starts_with(&format!("| `{word}` | ")));
         let outcomes = Outcome::ALL.map(Outcome::name).into_iter();
         let reasons = Stop::ALL.map(Stop::name).into_iter().chain(Why::ALL.map(Why::name));
+        let reasons = reasons.chain([Shut::Slow.name(), Shut::Full.name()]);
         for word in outcomes.chain(reasons) {
             assert!(explained(word), "docs/log.md does not explain `{word}`");
         }
@@ -471,6 +552,67 @@ mod tests {
         let line =
             words(&away).unwrap().line(LogFormat::Text, Medium::Stderr, std::time::SystemTime::UNIX_EPOCH);
         assert_eq!(line, "[refused] status=400 code=no_upstream path=/v1/responses");
+    }
+
+    fn change(what: What) -> Notice {
+        let (id, model) = ("9f86d081884c7d65".to_owned(), Some("gpt-x".into()));
+        Notice::Lane(LaneChange { lane: LaneName { id, model, upstream: "openai".into() }, what })
+    }
+
+    #[test]
+    fn a_lane_that_shuts_or_opens_is_one_line() {
+        let line = |what, format| {
+            let record = words(&change(what)).unwrap();
+            assert_eq!(record.level, LogLevel::Info);
+            record.line(format, Medium::Stderr, std::time::SystemTime::UNIX_EPOCH)
+        };
+        let shut = What::LaneShut { why: Shut::Refused(Fault::AtCapacity), waiting: 6 };
+        let opened = What::LaneOpened { after: Duration::from_millis(12_345) };
+        insta::assert_snapshot!(
+            line(shut, LogFormat::Text),
+            @"[lane] state=shut why=at_capacity waiting=6 model=gpt-x upstream=openai lane=9f86d081884c7d65"
+        );
+        insta::assert_snapshot!(
+            line(opened, LogFormat::Text),
+            @"[lane] state=open after=12.3s model=gpt-x upstream=openai lane=9f86d081884c7d65"
+        );
+        let json: serde_json::Value = serde_json::from_str(&line(shut, LogFormat::Json)).unwrap();
+        let fields = ["event", "state", "why", "model", "lane"].map(|name| json[name].as_str().unwrap());
+        assert_eq!(fields, ["lane", "shut", "at_capacity", "gpt-x", "9f86d081884c7d65"]);
+        assert_eq!((&json["waiting"], &json["after"]), (&6.into(), &serde_json::Value::Null));
+    }
+
+    #[test]
+    fn a_terminal_shows_lanes_in_place_of_their_lines_and_a_file_has_both() {
+        let path = std::env::temp_dir().join(format!("steady-relay-{}-lanes.log", std::process::id()));
+        let settings = LogSettings { file: Some(path.clone()), ..LogSettings::default() };
+        let mut log = Log::start(&settings, Arc::new(crate::clock::SystemClock), false).unwrap();
+        let told = Arc::new(Mutex::new(Vec::new()));
+        log.outlets
+            .push(outlet(Told(Arc::clone(&told)), LogFormat::Text, Medium::Stderr, &log.clock).unwrap());
+        let opened = change(What::LaneOpened { after: Duration::from_secs(1) });
+        log.show_lanes(Vec::new).unwrap();
+        log.notice(&opened);
+        log.screen = Some(Arc::new(Mutex::new(Screen::on(io::stderr(), terminal::size))));
+        log.show_lanes(Vec::new).unwrap();
+        log.notice(&opened);
+        log.notice(&Notice::Advice("note".to_owned()));
+        log.close();
+        let line = "[lane] state=open after=1.0s model=gpt-x upstream=openai lane=9f86d081884c7d65";
+        assert_eq!(*told.lock().unwrap(), [line, "note"]);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(text.matches(line).count(), 2);
+    }
+
+    /// Keeps what is written.
+    struct Told(Arc<Mutex<Vec<String>>>);
+
+    impl Sink for Told {
+        fn write(&mut self, line: &str) -> io::Result<()> {
+            self.0.lock().unwrap().push(line.to_owned());
+            Ok(())
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Observers of the one event stream. An observer returns at once; nothing here may slow or break a call.
 
+mod live;
 pub mod log;
 pub mod status;
 
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use relay_core::Moment;
 use relay_core::event::{CallId, Event};
+use relay_core::gate::Shut;
 
 /// What happens to the relay as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +63,45 @@ pub enum Notice {
         why: String,
         /// How often that happened since it was last told of.
         untold: u64,
+    },
+    /// A lane shut, or opened again.
+    Lane(LaneChange),
+}
+
+/// What a lane is called. Labels: nothing here tells whose it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneName {
+    /// A hash that tells it from all others, the same after a restart.
+    pub id: String,
+    /// The model, as a label.
+    pub model: Option<Box<str>>,
+    /// The upstream, as a label.
+    pub upstream: Box<str>,
+}
+
+/// What became of a lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneChange {
+    /// The lane.
+    pub lane: LaneName,
+    /// What it did.
+    pub what: What,
+}
+
+/// What a lane does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// It takes no more calls.
+    LaneShut {
+        /// Why.
+        why: Shut,
+        /// How many calls wait.
+        waiting: usize,
+    },
+    /// It takes calls again.
+    LaneOpened {
+        /// How long it was shut.
+        after: Duration,
     },
 }
 

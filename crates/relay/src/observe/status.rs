@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use relay_core::event::{CallId, Event, Labels, Outcome};
+use relay_core::gate::{Place, View};
 use relay_core::{Fault, Moment};
 use serde::Serialize;
 
-use super::{Notice, Observer};
+use super::{LaneName, Notice, Observer};
 
 /// Sums since the start. `docs/status.md` says what each field of the page means, in words for its readers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -50,7 +51,7 @@ pub struct Totals {
 enum Doing {
     Opening,
     Sending,
-    Waiting { until: Moment, fault: Fault },
+    Waiting { until: Option<Moment>, fault: Option<Fault> },
     Streaming,
 }
 
@@ -116,6 +117,88 @@ pub struct Page {
     totals: Totals,
     /// The calls that are open.
     open_calls: Vec<OpenCall>,
+    /// The lanes.
+    lanes: Vec<Lane>,
+}
+
+/// A lane as the status page shows it.
+#[derive(Debug, Serialize)]
+pub struct Lane {
+    /// Its id.
+    id: String,
+    /// The upstream.
+    upstream: String,
+    /// The model.
+    model: Option<String>,
+    /// `open` or `shut`.
+    state: &'static str,
+    /// Why it is shut.
+    why: Option<&'static str>,
+    /// Seconds since it shut.
+    shut_for_s: Option<f64>,
+    /// Seconds until the next call is sent, as far as time alone decides it.
+    next_send_in_s: Option<f64>,
+    /// Seconds for which the upstream asked to be left alone.
+    held_for_s: Option<f64>,
+    /// Calls that wait.
+    waiting: usize,
+    /// Calls without a sign of acceptance yet.
+    sending: usize,
+    /// Accepted calls.
+    running: usize,
+    /// The most that run at once.
+    max_running: Option<usize>,
+    /// The usual time to recovery, in seconds.
+    recovery_s: Option<f64>,
+    /// The rate that a rate limit leaves, in sends a second.
+    rate_per_s: Option<f64>,
+    /// It refuses at random.
+    random: bool,
+    /// The first of those that wait, in their order.
+    line: Vec<Waiting>,
+}
+
+/// A call that waits in a lane.
+#[derive(Debug, Serialize)]
+pub struct Waiting {
+    /// Its place in line, from 1.
+    position: usize,
+    /// The call.
+    call: String,
+    /// The session it belongs to: a number that only tells it from others.
+    session: String,
+    /// Seconds until its own wait is over.
+    not_before_s: Option<f64>,
+}
+
+impl Lane {
+    fn of(name: LaneName, view: View, now: Moment) -> Self {
+        let from_now = |at: Option<Moment>| at.map(|at| tenths(at.since(now)));
+        let place = |place: Place| Waiting {
+            position: place.position,
+            call: place.call.to_string(),
+            session: format!("{:08x}", place.session >> 32),
+            not_before_s: from_now(place.not_before),
+        };
+        Self {
+            id: name.id,
+            upstream: name.upstream.into(),
+            model: name.model.map(Into::into),
+            state: if view.shut.is_some() { "shut" } else { "open" },
+            why: view.shut.map(|(why, _)| why.name()),
+            shut_for_s: view.shut.map(|(_, since)| tenths(now.since(since))),
+            next_send_in_s: from_now(view.next),
+            held_for_s: from_now(view.hold),
+            waiting: view.waiting,
+            sending: view.pending,
+            running: view.running,
+            max_running: view.max_running,
+            recovery_s: view.recovery.map(tenths),
+            rate_per_s: view.rate.map(|rate| (rate * 1000.0).round() / 1000.0),
+            random: view.random,
+            line: view.line.into_iter().map(place).collect(),
+        }
+    }
 }
 
 impl Status {
@@ -141,9 +224,9 @@ impl Status {
         self.board().open.len()
     }
 
-    /// The page as it stands `now`; the relay started at `started`.
+    /// The page as it stands `now`, with these lanes; the relay started at `started`.
     #[must_use]
-    pub fn page(&self, started: Moment, now: Moment) -> Page {
+    pub fn page(&self, started: Moment, now: Moment, lanes: Vec<(LaneName, View)>) -> Page {
         let board = self.board();
         Page {
             v: 1,
@@ -151,6 +234,7 @@ impl Status {
             uptime_s: tenths(now.since(started)),
             totals: Totals { waited_s: (board.totals.waited_s * 10.0).round() / 10.0, ..board.totals },
             open_calls: board.open.iter().map(|(id, open)| shown(*id, open, now)).collect(),
+            lanes: lanes.into_iter().map(|(name, view)| Lane::of(name, view, now)).collect(),
         }
     }
 }
@@ -159,7 +243,9 @@ fn shown(id: CallId, open: &Open, now: Moment) -> OpenCall {
     let (state, fault, next) = match open.doing {
         Doing::Opening => ("opening", None, None),
         Doing::Sending => ("sending", None, None),
-        Doing::Waiting { until, fault } => ("waiting", Some(fault.name()), Some(tenths(until.since(now)))),
+        Doing::Waiting { until, fault } => {
+            ("waiting", fault.map(Fault::name), until.map(|until| tenths(until.since(now))))
+        }
         Doing::Streaming => ("streaming", None, None),
     };
     OpenCall {
@@ -203,7 +289,13 @@ impl Observer for Status {
             Event::WaitStarted { wait, fault, .. } => {
                 totals.waits += 1;
                 if let Some(open) = open.get_mut(&call) {
-                    open.doing = Doing::Waiting { until: at + *wait, fault: *fault };
+                    open.doing = Doing::Waiting { until: Some(at + *wait), fault: Some(*fault) };
+                }
+            }
+            Event::InLine { fault, .. } => {
+                totals.waits += 1;
+                if let Some(open) = open.get_mut(&call) {
+                    open.doing = Doing::Waiting { until: None, fault: *fault };
                 }
             }
             Event::Committed { .. } => {
@@ -248,6 +340,7 @@ mod tests {
 
     use relay_core::event::Closing;
     use relay_core::evidence::Operation;
+    use relay_core::gate::Shut;
     use serde_json::Value;
 
     use super::*;
@@ -303,7 +396,26 @@ mod tests {
     fn the_page_has_the_keys_that_are_documented_and_no_others() {
         let status = Status::default();
         call(&status, 1, 1, None);
-        let page = serde_json::to_value(status.page(Moment::ZERO, Moment::ZERO)).unwrap();
+        let name = LaneName { id: "0f".into(), model: None, upstream: "api.example".into() };
+        let place = Place { call: CallId(1), session: 7 << 32, position: 1, not_before: None };
+        let view = View {
+            shut: Some((Shut::Slow, Moment::ZERO)),
+            next: None,
+            hold: None,
+            waiting: 1,
+            line: vec![place],
+            pending: 0,
+            running: 0,
+            max_running: None,
+            recovery: None,
+            rate: None,
+            random: false,
+        };
+        let lanes = vec![(name, view)];
+        let page = serde_json::to_value(status.page(Moment::ZERO, Moment::ZERO, lanes)).unwrap();
+        assert_eq!(keys(&page["lanes"][0]), documented("Lanes"));
+        assert_eq!(keys(&page["lanes"][0]["line"][0]), documented("A lane's line"));
+        assert_eq!(page["lanes"][0]["line"][0]["session"], "00000007");
         assert_eq!(keys(&page), documented("The page"));
         assert_eq!(keys(&page["totals"]), documented("Totals"));
         assert_eq!(keys(&page["open_calls"][0]), documented("Open calls"));

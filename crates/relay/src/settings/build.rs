@@ -13,6 +13,7 @@ use relay_core::config::{
     ClientSettings, Config, ProfileChoice, Route, Upstream, UpstreamChoice, shipped_profiles,
 };
 use relay_core::listen::is_self;
+use relay_core::overrides::Contradiction;
 use relay_core::units::{Invalid, show_bytes};
 use relay_core::{BaseUrl, ClientLimit, Profile, ProfileOverrides, Scheme};
 use std::collections::BTreeMap;
@@ -54,6 +55,7 @@ impl Build<'_> {
     /// What stands for itself.
     fn plain(&mut self, drafts: &Drafts, layers: &Layers) {
         let file = drafts.log.file.as_ref().map(|path| self.beside(path));
+        let state_dir = drafts.relay.state_dir.as_ref().map(|path| self.beside(path));
         let config = &mut self.config;
         config.listen = layers.listen.as_ref().map_or(config.listen, |set| set.value);
         config.port = layers.port.as_ref().map_or(config.port, |set| set.value);
@@ -63,6 +65,7 @@ impl Build<'_> {
         config.waiting = drafts.waiting.clone();
         config.bodies = drafts.bodies.clone();
         config.limits = drafts.limits.clone();
+        config.gate = layers.gate.unwrap_or(config.gate);
         config.http2 = drafts.relay.http2.unwrap_or(config.http2);
         config.proxy = drafts.relay.proxy.clone().unwrap_or_default();
         config.numbers.sends = layers.sends.map(Some);
@@ -74,6 +77,7 @@ impl Build<'_> {
         config.log.level = layers.log_level.unwrap_or(config.log.level);
         config.log.format = layers.log_format.unwrap_or(config.log.format);
         config.allowed_origins.clone_from(&drafts.relay.allowed_origins);
+        config.state_dir = layers.state_dir.clone().or(state_dir).or_else(|| layers.usual_state_dir.clone());
         let (each, total) = (drafts.bodies.each, drafts.bodies.total);
         if each > total {
             let spans = &drafts.bodies_spans;
@@ -133,6 +137,7 @@ impl Build<'_> {
                 strip_v1: draft.strip_v1.or(before.strip_v1),
                 http2: draft.http2.or(before.http2),
                 proxy: draft.proxy.or(before.proxy),
+                max_running: draft.max_running.or(before.max_running),
             };
             if let Some(span) = spans.get("api_key") {
                 self.not_in_the_clear(&upstream, Place::File(span.clone()));
@@ -143,6 +148,9 @@ impl Build<'_> {
 
     /// The shipped ones first, since the user's own build on them.
     fn profiles(&mut self, entries: &BTreeMap<String, ProfileEntry>) {
+        if !self.config.gate {
+            self.config.profiles.values_mut().for_each(|profile| profile.gate = None);
+        }
         let shipped = shipped_profiles();
         for (name, entry) in entries.iter().filter(|(name, _)| shipped.contains_key(*name)) {
             if let Some(span) = entry.spans.get("based_on") {
@@ -281,26 +289,36 @@ impl Build<'_> {
                 .profile
                 .as_deref()
                 .map(|name| self.profile_named(name, place("profile"), "route.profile"));
-            let meets = |name: &&String| match &profile {
-                Some(ProfileChoice::Named(wanted)) => wanted == *name,
-                Some(ProfileChoice::Auto) | None => true,
-            };
-            let errors = self
-                .config
-                .profiles
-                .iter()
-                .filter(|(name, _)| meets(name))
-                .find_map(|(name, profile)| Some((name, overrides.apply(profile).err()?)));
-            if let Some((profile, error)) = errors {
+            if let Some((error, what, hint)) = self.contradiction(profile.as_ref(), &overrides) {
                 let span = error.keys.iter().find_map(|key| spans.get(key)).unwrap_or(&name).clone();
-                let what = format!("with profile `{profile}`, the route's {}", error.what.why);
-                let hint = format!("{}, or name one `profile` that fits", error.what.allowed);
                 self.found.add(Place::File(span), what, hint);
             }
-            let RouteDraft { path, client, model, upstream, profile: _ } = draft;
-            self.config.routes.push(Route { path, client, model, upstream, profile, overrides });
+            let RouteDraft { path, client, model, upstream, profile: _, max_running } = draft;
+            self.config.routes.push(Route { path, client, model, upstream, profile, max_running, overrides });
         }
         self.reached(&places);
+    }
+
+    /// What contradicts what in a route's numbers, with what to say of it and what to do: in any profile, or in the
+    /// first one that it can meet where it does not fit.
+    fn contradiction(
+        &self,
+        profile: Option<&ProfileChoice>,
+        overrides: &ProfileOverrides,
+    ) -> Option<(Contradiction, String, String)> {
+        if let Err(error) = overrides.agrees() {
+            let (what, hint) = (format!("the route's {}", error.what.why), error.what.allowed.clone());
+            return Some((error, what, hint));
+        }
+        let meets = |name: &String| match profile {
+            Some(ProfileChoice::Named(wanted)) => wanted == name,
+            Some(ProfileChoice::Auto) | None => true,
+        };
+        let mut met = self.config.profiles.iter().filter(|(name, _)| meets(name));
+        let (name, error) = met.find_map(|(name, profile)| Some((name, overrides.apply(profile).err()?)))?;
+        let what = format!("with profile `{name}`, the route's {}", error.what.why);
+        let hint = format!("{}, or name one `profile` that fits", error.what.allowed);
+        Some((error, what, hint))
     }
 
     /// Every route has to be reached by some call: the first that fits one holds, so an earlier one can hide a later.

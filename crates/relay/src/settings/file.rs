@@ -133,7 +133,7 @@ impl System {
 
 /// Where the file usually is; `None` where the environment does not tell.
 pub(super) fn usual_path(env: Env<'_>, system: System) -> Option<PathBuf> {
-    let folder = |name| super::layers::present(env, name).map(PathBuf::from).filter(|path| path.has_root());
+    let folder = |name| rooted(env, name);
     let base = match system {
         System::Windows => folder("APPDATA"),
         System::Mac => folder("XDG_CONFIG_HOME")
@@ -141,6 +141,25 @@ pub(super) fn usual_path(env: Env<'_>, system: System) -> Option<PathBuf> {
         System::Unix => folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config"))),
     };
     base.map(|base| base.join("steady-relay").join("config.toml"))
+}
+
+/// Where state usually is; `None` where the environment does not tell.
+pub(super) fn usual_state_dir(env: Env<'_>, system: System) -> Option<PathBuf> {
+    let folder = |name| rooted(env, name);
+    let base = match system {
+        System::Windows => folder("LOCALAPPDATA"),
+        System::Mac => folder("XDG_STATE_HOME")
+            .or_else(|| folder("HOME").map(|home| home.join("Library").join("Application Support"))),
+        System::Unix => {
+            folder("XDG_STATE_HOME").or_else(|| folder("HOME").map(|home| home.join(".local").join("state")))
+        }
+    };
+    base.map(|base| base.join("steady-relay"))
+}
+
+/// A folder that a variable names.
+fn rooted(env: Env<'_>, name: &str) -> Option<PathBuf> {
+    super::layers::present(env, name).map(PathBuf::from).filter(|path| path.has_root())
 }
 
 /// An entry of the file that has a name.

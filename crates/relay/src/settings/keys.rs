@@ -15,6 +15,7 @@ use relay_core::config::{
     ProxyChoice, Secret, Waiting,
 };
 use relay_core::units::Invalid;
+use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,10 +35,12 @@ pub(super) struct RelayDraft {
     pub(super) token: Option<Secret>,
     pub(super) upstream: Option<String>,
     pub(super) profile: Option<String>,
+    pub(super) gate: Option<bool>,
     pub(super) http2: Option<Http2>,
     pub(super) proxy: Option<ProxyChoice>,
     pub(super) ca_file: Option<PathBuf>,
     pub(super) allowed_origins: Vec<String>,
+    pub(super) state_dir: Option<PathBuf>,
 }
 
 /// `[relay]`: the relay itself.
@@ -89,6 +92,16 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         set: |relay, given| given.text().map(|text| relay.profile = Some(text.to_owned())),
     },
     Key {
+        name: "gate",
+        shape: "true or false",
+        default: "true",
+        doc: "Whether calls wait in the gate of their lane, that is, with all others of the same upstream, credential \
+              and model: one that is refused then holds the others back, and one that is taken lets them follow. \
+              `false`: each call waits by itself, on the curves of its profile, unless the profile's own table or a \
+              route says `gate = true`. Also `--gate` and `STEADY_RELAY_GATE`, as `on` and `off`.",
+        set: |relay, given| given.flag().map(|value| relay.gate = Some(value)),
+    },
+    Key {
         name: "http2",
         shape: "choice",
         default: "\"auto\"",
@@ -128,7 +141,27 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
             Ok(())
         },
     },
+    Key {
+        name: "state_dir",
+        shape: "path",
+        default: "",
+        doc: "The folder for what the relay learns about the capacity of services and keeps over a restart: one small \
+              file, `lanes.json`, that only its owner can read. It holds numbers and hashes, no credential and nothing \
+              of a request, and relays may share it. A relative path starts at the folder of this file. Not set: \
+              `steady-relay` in `$XDG_STATE_HOME` or `~/.local/state`, on macOS in `~/Library/Application Support` where \
+              that variable is not set, on Windows in `%LOCALAPPDATA%`. Also `--state-dir` and `STEADY_RELAY_STATE_DIR`.",
+        set: |relay, given| {
+            let path = given.text()?;
+            relay.state_dir = (!path.is_empty()).then(|| PathBuf::from(path));
+            Ok(())
+        },
+    },
 ];
+
+/// More calls at once than this no server works on.
+fn max_running(given: &Given<'_>) -> Result<Option<NonZeroU32>, Invalid> {
+    given.count(1..=100_000).map(NonZeroU32::new)
+}
 
 fn http2(given: &Given<'_>) -> Result<Http2, Invalid> {
     given.choice(&Http2::ALL.map(|choice| (choice.name(), choice)))
@@ -432,6 +465,7 @@ pub(super) struct RouteDraft {
     pub(super) model: Option<String>,
     pub(super) upstream: Option<String>,
     pub(super) profile: Option<String>,
+    pub(super) max_running: Option<NonZeroU32>,
 }
 
 /// What a `[[route]]` has besides the numbers.
@@ -495,5 +529,13 @@ pub(super) const ROUTE: &[Key<RouteDraft>] = &[
         default: "",
         doc: "The profile of these calls. Not set: the client's, else the one of `[relay]`.",
         set: |route, given| given.text().map(|text| route.profile = Some(text.to_owned())),
+    },
+    Key {
+        name: "max_running",
+        shape: "whole number",
+        default: "",
+        doc: "The most calls that run at once, from 1 to 100000, as in `[upstream.NAME]` and in place of what that says: \
+              for one of several models of a server, or for an upstream that is no more than a URL.",
+        set: |route, given| max_running(given).map(|value| route.max_running = value),
     },
 ];

@@ -3,7 +3,7 @@
 
 use super::env_file::EnvFile;
 use super::errors::{Findings, Place};
-use super::file::Drafts;
+use super::file::{Drafts, System, usual_state_dir};
 use super::read::{clipped, looks_secret, nearest};
 use super::variables::{API_KEY, ENABLE_LOGGING, RETRIES, Scope, TOTAL_TIMEOUT, VARIABLES, rank, setting};
 use super::{Env, Flags};
@@ -40,11 +40,16 @@ pub(super) struct Layers {
     /// A URL or a name.
     pub(super) upstream: Option<Set<String>>,
     pub(super) profile: Option<Set<String>>,
+    pub(super) gate: Option<bool>,
     /// From outside the file, whose own is added by `build`; as are the three of the log.
     pub(super) ca_file: Option<Set<PathBuf>>,
     pub(super) log_level: Option<LogLevel>,
     pub(super) log_format: Option<LogFormat>,
     pub(super) log_file: Option<PathBuf>,
+    /// From outside the file, too.
+    pub(super) state_dir: Option<PathBuf>,
+    /// Where it is when nobody names it.
+    pub(super) usual_state_dir: Option<PathBuf>,
     pub(super) sends: Option<u32>,
     pub(super) patience: Option<Duration>,
     /// A key for the upstream of everything.
@@ -93,11 +98,16 @@ pub(super) fn read(flags: &Flags, file: &mut Drafts, outside: Outside<'_>) -> La
     layers.upstream = upstream.or_else(|| set(file.relay.upstream.take(), place("upstream")));
     let profile = reading.text(flags.profile.as_ref(), "--profile", "relay.profile");
     layers.profile = profile.or_else(|| set(file.relay.profile.take(), place("profile")));
+    let gate = reading.text(flags.gate.as_ref(), "--gate", "relay.gate");
+    layers.gate = reading.parsed::<Truth>(gate).map(|set| set.value.0).or(file.relay.gate);
     let token = reading.text(None, "", "relay.token");
     layers.has_token = token.is_some() || spans.contains_key("token");
     layers.token = reading.secret(token, str::parse).or_else(|| set(file.relay.token.take(), place("token")));
     layers.ca_file = reading.path(None, "", "relay.ca_file");
     reading.log(flags, &mut layers);
+    let state_dir = reading.path(flags.state_dir.as_ref(), "--state-dir", "relay.state_dir");
+    layers.state_dir = state_dir.map(|set| set.value);
+    layers.usual_state_dir = usual_state_dir(reading.outside.env, System::THIS);
     let sends = reading.text(None, "", RETRIES);
     layers.sends = reading.parsed::<Retries>(sends).map(|set| set.value.0.saturating_add(1));
     let patience = reading.text(None, "", TOTAL_TIMEOUT);
@@ -183,7 +193,7 @@ impl FromStr for Format {
     }
 }
 
-/// True or false, as older tools write it.
+/// True or false, as flags and variables write it.
 struct Truth(bool);
 
 impl FromStr for Truth {
@@ -193,7 +203,7 @@ impl FromStr for Truth {
         match text.trim().to_ascii_lowercase().as_str() {
             "true" | "1" | "yes" | "on" => Ok(Self(true)),
             "false" | "0" | "no" | "off" => Ok(Self(false)),
-            _ => Err(Invalid::new("is neither true nor false", "write true or false")),
+            _ => Err(Invalid::new("is neither true nor false", "write on or off, or true or false")),
         }
     }
 }

@@ -13,12 +13,32 @@ const FIRST_WAIT: RangeInclusive<Duration> = Duration::from_millis(10)..=WEEK;
 /// The numbers of a profile, as keys of `[profile.NAME]` and of `[[route]]`. The defaults are those of `interactive`.
 pub(super) const NUMBERS: &[Key<ProfileOverrides>] = &[
     Key {
+        name: "gate",
+        shape: "true or false",
+        default: "",
+        doc: "Whether calls wait in the gate of their lane. Not set: as `[relay]` says, except for `codex-retry` and \
+              `opencodex`, which keep to the numbers of their tools. Where `base`, `factor`, `cap`, `jitter` or one of \
+              `overloaded_base`, `overloaded_factor` and `overloaded_cap` is set, there is no gate: that curve is kept \
+              to. So none of these can stand beside `gate = true`; a `gate = true` of a route, or of a profile that \
+              stands on another, wins over the curve of what it stands on.",
+        set: |numbers, given| given.flag().map(|value| numbers.gate = Some(value)),
+    },
+    Key {
         name: "sends",
         shape: "whole number or \"unlimited\"",
         default: "8",
         doc: "The most sends of one call, the first included. Zero is zero; `\"unlimited\"`: patience alone \
-              ends it. The tool codex-retry sends 4 to 6 times by fault, opencodex 3 times.",
+              ends it. Where it is set, it holds in the gate too, whatever `gated_sends` the profile ships with. The tool \
+              codex-retry sends 4 to 6 times by fault, opencodex 3 times.",
         set: |numbers, given| sends(given).map(|count| numbers.sends = Some(count)),
+    },
+    Key {
+        name: "gated_sends",
+        shape: "whole number",
+        default: "40",
+        doc: "In place of `sends`, where that is a count, for calls that wait in the gate: it spaces the sends, so \
+              that more of them do no harm. In `batch` 60; in all others `sends` holds there too.",
+        set: |numbers, given| given.count(1..=1000).map(|value| numbers.gated_sends = Some(value)),
     },
     Key {
         name: "failed_sends",

@@ -138,6 +138,9 @@ mod tests {
             ("/properties/upstream/additionalProperties/properties/headers/type", "object"),
             ("/properties/profile/additionalProperties/properties/based_on/type", "string"),
             ("/properties/route/items/properties/patience/type", "string"),
+            ("/properties/relay/properties/gate/type", "boolean"),
+            ("/properties/upstream/additionalProperties/properties/max_running/type", "integer"),
+            ("/properties/route/items/properties/gate/type", "boolean"),
             ("/properties/log/properties/level/enum/1", "warn"),
             ("/properties/timeouts/properties/idle/default", "300s"),
         ] {

@@ -9,6 +9,7 @@ use super::reference::{KeyDoc, SectionDoc, reference};
 use super::variables::{API_KEY, ENABLE_LOGGING, RETRIES, TOTAL_TIMEOUT};
 use relay_core::client::Kind;
 use relay_core::config::{Config, Upstream, UpstreamChoice};
+use relay_core::overrides::CURVES;
 use relay_core::units::show_duration;
 use relay_core::{ClientLimit, Profile};
 use std::path::Path;
@@ -122,8 +123,22 @@ impl Show<'_> {
         if let Some((value, origin)) = in_file {
             return (Some(value), origin);
         }
+        if let ["profile", _] = path {
+            let origin = (key.name == "gate").then(|| self.without_gate_by(path)).flatten();
+            return (self.of_entry(path, key.name), origin.unwrap_or_else(|| "default".to_owned()));
+        }
         let default = (!key.default.is_empty()).then(|| key.default.to_owned());
         (self.of_entry(path, key.name).or(default), "default".to_owned())
+    }
+
+    /// Who took the gate from a profile whose own table does not name it: the first curve there, or the choice for all.
+    fn without_gate_by(&self, profile: &[&str]) -> Option<String> {
+        let own = CURVES.iter().find_map(|key| self.in_file(profile, key));
+        let all = || {
+            let in_file = || self.in_file(&["relay"], "gate").map(|(_, at)| at);
+            self.set_outside(&["relay"], "gate").or_else(in_file).filter(|_| !self.config.gate)
+        };
+        own.map(|(_, at)| at).or_else(all)
     }
 
     /// Who set the key from outside the file.
@@ -165,7 +180,9 @@ impl Show<'_> {
                 UpstreamChoice::Url(upstream) => quoted(&upstream.url.to_string()),
             }),
             "relay.profile" => Some(quoted(config.profile.name())),
+            "relay.gate" => Some(config.gate.to_string()),
             "relay.ca_file" => config.ca_files.last().map(|path| quoted(&path.display().to_string())),
+            "relay.state_dir" => config.state_dir.as_ref().map(|path| quoted(&path.display().to_string())),
             "log.level" => Some(quoted(config.log.level.name())),
             "log.format" => Some(quoted(config.log.format.name())),
             "log.file" => config.log.file.as_ref().map(|path| quoted(&path.display().to_string())),
@@ -176,13 +193,15 @@ impl Show<'_> {
     /// The value of an entry's key, as the entry is in force: what ships differs from entry to entry.
     fn of_entry(&self, path: &[&str], key: &str) -> Option<String> {
         match path {
+            // By the environment.
+            ["relay"] if key == "state_dir" => self.typed("relay.state_dir"),
             ["upstream", name] => {
                 self.config.upstreams.get(*name).and_then(|upstream| of_upstream(upstream, key))
             }
             ["profile", name] => {
                 let profile = self.config.profiles.get(*name)?;
                 let changed = self.config.numbers.apply(profile).unwrap_or_else(|_| profile.clone());
-                numbers(&changed).into_iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+                numbers(&changed).into_iter().find(|(name, _)| *name == key).and_then(|(_, value)| value)
             }
             _ => None,
         }
@@ -268,39 +287,42 @@ fn of_upstream(upstream: &Upstream, key: &str) -> Option<String> {
             (!pairs.is_empty()).then(|| format!("{{ {} }}", pairs.join(", ")))
         }
         "api_key" => upstream.api_key.as_ref().map(|_| MASK.to_owned()),
+        "max_running" => upstream.max_running.map(|most| most.to_string()),
         _ => None,
     }
 }
 
-/// Every number of a profile, as it would stand in the file.
-pub(super) fn numbers(profile: &Profile) -> Vec<(&'static str, String)> {
+/// Every number of a profile, as it would stand in the file; `None` where it would not: beside a gate stands no curve.
+pub(super) fn numbers(profile: &Profile) -> Vec<(&'static str, Option<String>)> {
     let count =
         |count: Option<u32>| count.map_or_else(|| "\"unlimited\"".to_owned(), |count| count.to_string());
     let time = |time| format!("\"{}\"", show_duration(time));
-    let factor = |factor: f64| format!("{factor:?}");
     let client_limit = match profile.client_limit {
         ClientLimit::Replaces => "\"replaces\"",
         ClientLimit::Shortens => "\"shortens\"",
         ClientLimit::Ignored => "\"ignored\"",
     };
+    let on_curve = |value: String| profile.gate.is_none().then_some(value);
     vec![
-        ("sends", count(profile.sends)),
-        ("failed_sends", profile.failed_sends.to_string()),
-        ("throttled_sends", count(profile.throttled_sends)),
-        ("capacity_sends", count(profile.capacity_sends)),
-        ("ambiguous_resends", profile.ambiguous_resends.to_string()),
-        ("patience", time(profile.patience)),
-        ("client_limit", client_limit.to_owned()),
-        ("serves_resends", profile.serves_resends.to_string()),
-        ("base", time(profile.curve.base)),
-        ("factor", factor(profile.curve.factor)),
-        ("cap", time(profile.curve.cap)),
-        ("jitter", time(profile.curve.jitter)),
-        ("overloaded_base", time(profile.overloaded.base)),
-        ("overloaded_factor", factor(profile.overloaded.factor)),
-        ("overloaded_cap", time(profile.overloaded.cap)),
-        ("never_sent_base", time(profile.never_sent.base)),
-        ("never_sent_cap", time(profile.never_sent.cap)),
-        ("useless_floor", time(profile.useless_floor)),
+        ("gate", Some(profile.gate.is_some().to_string())),
+        ("sends", Some(count(profile.sends))),
+        ("gated_sends", profile.gated_sends.map(|count| count.to_string())),
+        ("failed_sends", Some(profile.failed_sends.to_string())),
+        ("throttled_sends", Some(count(profile.throttled_sends))),
+        ("capacity_sends", Some(count(profile.capacity_sends))),
+        ("ambiguous_resends", Some(profile.ambiguous_resends.to_string())),
+        ("patience", Some(time(profile.patience))),
+        ("client_limit", Some(client_limit.to_owned())),
+        ("serves_resends", Some(profile.serves_resends.to_string())),
+        ("base", on_curve(time(profile.curve.base))),
+        ("factor", on_curve(format!("{:?}", profile.curve.factor))),
+        ("cap", on_curve(time(profile.curve.cap))),
+        ("jitter", on_curve(time(profile.curve.jitter))),
+        ("overloaded_base", on_curve(time(profile.overloaded.base))),
+        ("overloaded_factor", on_curve(format!("{:?}", profile.overloaded.factor))),
+        ("overloaded_cap", on_curve(time(profile.overloaded.cap))),
+        ("never_sent_base", Some(time(profile.never_sent.base))),
+        ("never_sent_cap", Some(time(profile.never_sent.cap))),
+        ("useless_floor", Some(time(profile.useless_floor))),
     ]
 }

@@ -57,7 +57,9 @@ pub const VARIABLES: &[Variable] = &[
     older("UPSTREAM_URL", "relay.upstream", Scope::Everywhere, "STEADY_RELAY_UPSTREAM"),
     older("CODEX_ENDPOINT", "relay.upstream", Scope::Everywhere, "STEADY_RELAY_UPSTREAM"),
     ours("STEADY_RELAY_PROFILE", "relay.profile"),
+    ours("STEADY_RELAY_GATE", "relay.gate"),
     ours("SSL_CERT_FILE", "relay.ca_file"),
+    ours("STEADY_RELAY_STATE_DIR", "relay.state_dir"),
     ours("STEADY_RELAY_LOG_LEVEL", "log.level"),
     // Names that many programs share: read from the process environment, they would be somebody else's. A log that is
     // switched off is off, whatever its level would be.

@@ -245,6 +245,14 @@ fn a_known_credential_does_not_cross_the_network_in_the_clear() {
     }
 }
 
+#[test]
+fn what_an_entry_says_of_calls_at_once_is_the_upstreams() {
+    let mut entry = config::Upstream::at("http://10.0.0.5:8000".parse().unwrap());
+    assert_eq!(Upstream::of("own", &entry).max_running, None);
+    entry.max_running = NonZeroU32::new(12);
+    assert_eq!(Upstream::of("own", &entry).max_running, NonZeroU32::new(12));
+}
+
 fn any_path() -> impl Strategy<Value = String> {
     let segment = prop_oneof![
         "[a-zA-Z0-9._~:@!$&'()*+,;=-]{0,6}",

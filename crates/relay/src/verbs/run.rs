@@ -31,6 +31,10 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
     let (tls, tls_notices) = tls_config(&config)?;
     // Its client is pointed at loopback, wherever a relay that serves many listens.
     config.listen = Listen::Localhost;
+    if flags.state_dir.is_none() {
+        // It leaves nothing behind, unless it is told to.
+        config.state_dir = None;
+    }
     let key = config.token.is_some().then(|| session_key(&tls)).transpose()?;
     config.token = key.map(|key| Secret::new(key.to_string()));
     let bound = listen(&config)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use relay_core::config::{Config, UpstreamChoice};
 use steady_relay::app::{Parts, Relay};
 use steady_relay::cli::Flags;
-use steady_relay::clock::SystemClock;
+use steady_relay::clock::{Clock, RatedClock, SystemClock};
 use steady_relay::descriptors;
 use steady_relay::files::Files;
 use steady_relay::observe::log::Log;
@@ -24,6 +24,7 @@ pub(crate) fn serve(flags: &Flags) -> Result<u8, Failure> {
 }
 
 async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
+    let clock = clock(flags)?;
     // Before they are read: a file that changes meanwhile is read again.
     let files = files(flags);
     let watch = Watch::over(&places(flags, &files));
@@ -34,7 +35,6 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     let targets = targets(&config, &listening).await?;
     let mut signals = Signals::new()?;
     let hangups = Hangups::new()?;
-    let clock = Arc::new(SystemClock);
     let log = Log::start(&config.log, clock.clone(), true)
         .map_err(|error| Failure(2, format!("error: {error}")))?;
     let log = Arc::new(log);
@@ -66,6 +66,7 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         sockets: bound.sockets,
         system_proxies: SystemProxies::found(),
     });
+    log.show_lanes(relay.lanes(0)).map_err(|error| Failure(2, format!("error: {error}")))?;
     let mut following = Following { flags, relay: &relay, log: &log, listening, started_with, shown, told };
     tokio::select! {
         () = signals.next() => {}
@@ -74,6 +75,18 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     relay.drain(signals.next()).await;
     log.close();
     Ok(0)
+}
+
+/// The machine's clock, or one that goes faster.
+fn clock(flags: &Flags) -> Result<Arc<dyn Clock>, Failure> {
+    let Some(rate) = &flags.clock_rate else { return Ok(Arc::new(SystemClock)) };
+    match rate.parse() {
+        Ok(rate) => Ok(Arc::new(RatedClock::new(Arc::new(SystemClock), rate))),
+        Err(_not_one) => {
+            let words = "error: --clock-rate: this is no rate\nhint: write a whole number, 1 or more";
+            Err(Failure(2, words.to_owned()))
+        }
+    }
 }
 
 /// An address that a client on this machine can be given: all of them at once is none.

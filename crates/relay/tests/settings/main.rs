@@ -2,6 +2,8 @@
 //! on the wire and in the log.
 
 #[cfg(test)]
+mod clock;
+#[cfg(test)]
 mod env;
 #[cfg(test)]
 mod logs;

@@ -97,6 +97,24 @@ async fn what_needs_a_restart_is_said_and_the_rest_holds() {
 }
 
 #[tokio::test]
+async fn a_gate_that_is_switched_on_holds_for_new_calls() {
+    let nobody = relay_sim::Refused::port().unwrap();
+    let quick = "[profile.interactive]\nnever_sent_base = \"10ms\"\nnever_sent_cap = \"10ms\"\n";
+    let settings = |gate: bool| format!("{}gate = {gate}\n{quick}", to(&nobody.url()));
+    let home = Home::with_config(&settings(false));
+    let mut relay = home.serve(&[]).await;
+    relay.ask(&turn()).await;
+    relay.says("[done] outcome=gave_up why=sends_spent sends=8 ").await;
+    home.write(CONFIG, settings(true));
+    relay.signal(Kill::HUP);
+    relay.says("settings reloaded: they hold for new calls (relay.gate, profile.batch.gate, ").await;
+    // Another call, so that it goes on from nothing.
+    let another = turn().json(serde_json::json!({"model": "gpt-y", "stream": true, "input": "you"}));
+    relay.ask(&another).await;
+    relay.says("[done] outcome=gave_up why=sends_spent sends=40 ").await;
+}
+
+#[tokio::test]
 async fn the_number_of_connections_follows_the_settings() {
     let up = Upstream::start(good()).await.unwrap();
     let home = Home::with_config(&format!("{}[limits]\nconnections = 1\n", to(&up.url())));

@@ -43,7 +43,13 @@ async fn it_waits_sends_again_and_says_so_in_one_line_each() {
     // Healthy calls are silent.
     assert_eq!(client(&relay).await.ask(&plain(TURN)).await.unwrap().ending, Ending::Complete);
     assert_eq!(relay.said(), after);
-    assert_eq!(home.names(), ["relay.toml"]);
+    // What lanes learn is kept, and whoever may change something knows the token; nothing else is.
+    assert_eq!(home.names(), [".local", "relay.toml"]);
+    let state = home.path().join(".local/state/steady-relay");
+    let mut names: Vec<_> =
+        std::fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["lanes.json", "token"]);
 }
 
 #[tokio::test]
@@ -70,7 +76,7 @@ async fn a_signal_lets_streams_finish_and_ends_waits() {
         stream.send(&plain(TURN)).await.unwrap();
         assert!(stream.read_until(b"hi").await);
         wait.send(&codex("t", r#"{"model":"busy","stream":true,"input":"x"}"#)).await.unwrap();
-        relay.until("[retry] send=2 status=503").await;
+        relay.until("[retry] send=2 status=503 fault=at_capacity waiting=1").await;
         relay.signal(signal);
         relay
             .until(

@@ -46,6 +46,8 @@ pub(crate) fn fast() -> Config {
         quick(&mut profile.overloaded);
         quick(&mut profile.never_sent);
         profile.useless_floor = ms(30);
+        // As for everyone who sets a curve: calls wait on it, each by itself.
+        profile.gate = None;
     }
     config
 }
@@ -224,6 +226,7 @@ fn told(event: &Event) -> String {
             format!("{} {}", fault.name(), evidence.map_or("final", |evidence| evidence.name()))
         }
         Event::WaitStarted { .. } => "wait".to_owned(),
+        Event::InLine { .. } => "line".to_owned(),
         Event::GrantTaken { .. } => "grant".to_owned(),
         Event::Committed { .. } => "committed".to_owned(),
         Event::StreamCut { cuts, .. } => format!("cut {cuts}"),

@@ -5,7 +5,7 @@
 //! asserts on names that others take away; logroller and rolling-file bring a calendar and need more lines around
 //! them than this file has.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use relay_core::Moment;
 
 use super::queue::Sink;
 use crate::clock::Clock;
+use crate::private;
 
 /// How often it is looked whether the path still leads to the file that is written.
 const LOOK: Duration = Duration::from_secs(2);
@@ -54,7 +55,7 @@ impl Rotating {
     /// Where it cannot be written, or is something else than a file: a device would be renamed like a file.
     pub(super) fn open(path: &Path, max_size: u64, max_files: u32, around: Around) -> io::Result<Self> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            private_folder(folder)?;
+            private::folder(folder)?;
         }
         let open = Some(open(path)?);
         let looked = around.clock.now();
@@ -163,19 +164,9 @@ fn open(path: &Path) -> io::Result<Open> {
         Ok(found) if !found.is_file() => return Err(io::Error::other("this is no file")),
         Ok(_) | Err(_) => {}
     }
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
+    let file = private::options().append(true).create(true).open(path)?;
+    private::close(&file)?;
     let found = file.metadata()?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        if found.permissions().mode() & 0o077 != 0 {
-            file.set_permissions(fs::Permissions::from_mode(0o600))?;
-        }
-    }
     Ok(Open { size: found.len(), identity: identity(&found), file })
 }
 
@@ -194,14 +185,6 @@ fn identity(found: &fs::Metadata) -> Identity {
 
 #[cfg(not(unix))]
 const fn identity(_found: &fs::Metadata) -> Identity {}
-
-fn private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,8 @@ use relay_core::config::{Http2, ProxyChoice, Secret};
 use relay_core::units::Invalid;
 
 use super::super::read::Key;
-use super::http2;
+use super::{http2, max_running};
+use std::num::NonZeroU32;
 
 /// What an `[upstream.NAME]` says.
 #[derive(Debug, Default)]
@@ -18,6 +19,7 @@ pub(in crate::settings) struct UpstreamDraft {
     pub(in crate::settings) strip_v1: Option<bool>,
     pub(in crate::settings) http2: Option<Http2>,
     pub(in crate::settings) proxy: Option<ProxyChoice>,
+    pub(in crate::settings) max_running: Option<NonZeroU32>,
 }
 
 /// `[upstream.NAME]`.
@@ -80,6 +82,16 @@ pub(in crate::settings) const UPSTREAM: &[Key<UpstreamDraft>] = &[
         default: "",
         doc: "The proxy on the way there: `system`, `none` or an address. Not set: as `[relay]` says.",
         set: |upstream, given| given.parsed().map(|value| upstream.proxy = Some(value)),
+    },
+    Key {
+        name: "max_running",
+        shape: "whole number",
+        default: "",
+        doc: "The most calls of one model and one credential that run at once, from 1 to 100000: for a server of your \
+              own that queues what it cannot work on, instead of refusing it. The rest waits in the gate, session by \
+              session in turn, and a call whose client has left is never sent. So it says nothing about calls of \
+              profiles without a gate. Not set: as many as come.",
+        set: |upstream, given| max_running(given).map(|value| upstream.max_running = value),
     },
 ];
 

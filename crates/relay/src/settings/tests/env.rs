@@ -193,7 +193,7 @@ fn what_is_wrong_in_an_env_file_names_its_line_and_no_secret() {
     error: /e/relay.env:6: TOTAL_TIMEOUT: `-1` is no number of seconds
     hint: write seconds, such as 120
     error: /e/relay.env:7: ENABLE_LOGGING: `perhaps` is neither true nor false
-    hint: write true or false
+    hint: write on or off, or true or false
     error: /e/relay.env:8: STEADY_RELAY_LOG_LEVEL: `loud` is no level
     hint: write one of: error, warn, info, debug, trace
     error: /e/relay.env:10: STEADY_RELAY_LOG_FORMAT: `xml` is no format
@@ -243,7 +243,7 @@ fn an_env_file_may_name_the_configuration_file() {
 fn the_mode_of_an_older_tool_is_accepted_and_does_nothing() {
     let mode = |mode: &str| load_files(&[], &[], Flags { mode: Some(mode.into()), ..Flags::default() });
     let loaded = mode("proxy").unwrap();
-    assert_eq!(loaded.config, Config::default());
+    assert_eq!(loaded.config, load_files(&[], &[], Flags::default()).unwrap().config);
     assert_eq!(loaded.notices, ["--mode proxy is an older flag: this is always a proxy, leave it out"]);
     assert_snapshot!(mode("server").unwrap_err(), @r"
     error: --mode: the only mode is `proxy`
@@ -266,8 +266,8 @@ fn a_variable_of_ours_that_is_none_is_told_with_the_nearest_name_and_stops_nothi
     ];
     let loaded = load_files(&[], &variables, Flags::default()).unwrap();
     let names = "names: STEADY_RELAY_LISTEN, STEADY_RELAY_PORT, STEADY_RELAY_TOKEN, STEADY_RELAY_UPSTREAM, \
-                 STEADY_RELAY_PROFILE, STEADY_RELAY_LOG_LEVEL, STEADY_RELAY_LOG_FORMAT, STEADY_RELAY_LOG_FILE, \
-                 STEADY_RELAY_CONFIG, STEADY_RELAY_ENV_FILE";
+                 STEADY_RELAY_PROFILE, STEADY_RELAY_GATE, STEADY_RELAY_STATE_DIR, STEADY_RELAY_LOG_LEVEL, \
+                 STEADY_RELAY_LOG_FORMAT, STEADY_RELAY_LOG_FILE, STEADY_RELAY_CONFIG, STEADY_RELAY_ENV_FILE";
     assert_eq!(
         loaded.notices,
         [

@@ -2,7 +2,9 @@
 
 use super::*;
 use relay_core::config::{Http2, LogFormat, LogLevel, LogSettings, ProxyChoice, Waiting};
+use relay_core::gate::Preset;
 use relay_core::{ClientLimit, Profile, ProfileOverrides};
+use std::num::NonZeroU32;
 
 #[test]
 fn the_documented_defaults_are_the_defaults() {
@@ -23,7 +25,9 @@ fn the_documented_defaults_are_the_defaults() {
         }
     }
     let mut config = good(&text);
-    assert_eq!(config.profiles.remove("NAME"), Some(Profile::interactive()));
+    // Among the numbers are the curves, and whoever writes these down has no gate.
+    let without_gate = Profile { gate: None, ..Profile::interactive() };
+    assert_eq!(config.profiles.remove("NAME"), Some(without_gate));
     config.routes.clear();
     config.rules.clear();
     assert_eq!(config, Config::default());
@@ -39,10 +43,12 @@ fn every_key_of_the_relay_is_read() {
         token = "0123456789abcdef"
         upstream = "http://localhost:9000/v1/"
         profile = "batch"
+        gate = false
         http2 = "always"
         proxy = "socks5h://me:pw@proxy.example"
         ca_file = "certs/ca.pem"
         allowed_origins = ["http://LOCALHOST:3000/", "vscode-webview://abc"]
+        state_dir = "/var/lib/relay"
         "#,
     );
     assert_eq!(config.listen, Listen::Address([0, 0, 0, 0].into()));
@@ -51,10 +57,50 @@ fn every_key_of_the_relay_is_read() {
     let url = "http://localhost:9000/v1".parse().unwrap();
     assert_eq!(config.upstream, Some(UpstreamChoice::Url(Upstream::at(url))));
     assert_eq!(config.profile, ProfileChoice::Named("batch".into()));
+    assert!(!config.gate);
     assert_eq!(config.http2, Http2::Always);
     assert_eq!(config.proxy, "socks5h://me:pw@proxy.example".parse().unwrap());
     assert_eq!(config.ca_files, [PathBuf::from("certs/ca.pem")]);
     assert_eq!(config.allowed_origins, ["http://localhost:3000", "vscode-webview://abc"]);
+    assert_eq!(config.state_dir, Some("/var/lib/relay".into()));
+}
+
+#[test]
+fn the_folder_for_state_is_named_or_the_usual_one() {
+    use file::{System, usual_state_dir};
+    use std::io::ErrorKind::NotFound;
+    let home: &[_] = &[("HOME", "/home/me"), ("LOCALAPPDATA", "/home/me"), ("XDG_STATE_HOME", "/state")];
+    let named: &[_] = &[("XDG_STATE_HOME", "/state"), ("STEADY_RELAY_STATE_DIR", "by-variable")];
+    let of = |text: &'static str, env: &[(&'static str, &'static str)], flag: Option<&str>| {
+        let flags = Flags {
+            config: Some("/etc/relay/config.toml".into()),
+            state_dir: flag.map(str::to_owned),
+            ..Flags::default()
+        };
+        let read = |path: &Path| if path.ends_with("env") { Err(NotFound.into()) } else { Ok(text.into()) };
+        load(&flags, &env, &read).unwrap().config.state_dir
+    };
+    let in_file = "[relay]\nstate_dir = \"in-file\"";
+    assert_eq!(of(in_file, named, Some("by-flag")), Some("by-flag".into()));
+    assert_eq!(of(in_file, named, None), Some("by-variable".into()));
+    assert_eq!(of(in_file, home, None), Some("/etc/relay/in-file".into()));
+    assert_eq!(of("[relay]\nstate_dir = \"\"", &[], None), None);
+    if cfg!(unix) {
+        assert_eq!(of("", home, None), Some("/state/steady-relay".into()));
+    }
+    let usual = |env: &[(&'static str, &'static str)], system| usual_state_dir(&env, system);
+    for (system, env, folder) in [
+        (System::Unix, home, "/state/steady-relay"),
+        (System::Mac, home, "/state/steady-relay"),
+        (System::Unix, &home[..1], "/home/me/.local/state/steady-relay"),
+        (System::Mac, &home[..1], "/home/me/Library/Application Support/steady-relay"),
+        (System::Windows, &home[..2], "/home/me/steady-relay"),
+    ] {
+        assert_eq!(usual(env, system), Some(folder.into()), "{system:?}");
+    }
+    for system in [System::Unix, System::Mac, System::Windows] {
+        assert_eq!(usual(&[("XDG_STATE_HOME", "relative"), ("HOME", "")], system), None);
+    }
 }
 
 #[test]
@@ -161,6 +207,7 @@ fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
         strip_v1 = true
         http2 = "off"
         proxy = "none"
+        max_running = 12
         [upstream.openai]
         headers = { "openai-organization" = "org" }
         [upstream.chatgpt]
@@ -173,6 +220,7 @@ fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
     assert_eq!(headers, [("x-many", &b"1"[..]), ("x-many", b"2"), ("x-team", b"blue")]);
     assert_eq!((mine.allow_plaintext, mine.strip_v1), (true, Some(true)));
     assert_eq!((mine.http2, &mine.proxy), (Some(Http2::Off), &Some(ProxyChoice::Direct)));
+    assert_eq!(mine.max_running.map(NonZeroU32::get), Some(12));
     assert_eq!(mine.api_key.as_ref().map(|key| key.expose()), Some("sk-mine"));
     assert!(!format!("{mine:?}").contains("blue") && !format!("{mine:?}").contains("sk-mine"));
     let openai = config.upstreams.get("openai").unwrap();
@@ -187,7 +235,9 @@ fn every_number_of_a_profile_is_read() {
         r#"
         [profile.cases]
         based_on = "strict"
+        gate = false
         sends = "unlimited"
+        gated_sends = 30
         failed_sends = 5
         throttled_sends = 2
         capacity_sends = 4
@@ -211,6 +261,7 @@ fn every_number_of_a_profile_is_read() {
     assert_eq!((profile.sends, profile.failed_sends, profile.ambiguous_resends), (None, 5, 2));
     assert_eq!((profile.throttled_sends, profile.capacity_sends), (Some(2), Some(4)));
     assert_eq!((profile.patience, profile.client_limit), (ms(9000), ClientLimit::Ignored));
+    assert_eq!((profile.gate, profile.gated_sends), (None, Some(30)));
     let never_sent = profile.never_sent;
     assert_eq!((never_sent.base, never_sent.cap, never_sent.jitter), (ms(60), ms(700), ms(50)));
     assert_eq!((profile.serves_resends, profile.useless_floor), (true, ms(80)));
@@ -238,6 +289,113 @@ fn a_profile_stands_on_the_one_it_names_as_that_is_configured() {
     assert_eq!(config.profiles.get("batch"), Some(&Profile::batch()));
 }
 
+/// The presets of these profiles, in the order of their names.
+fn gates(config: &Config) -> String {
+    let gate = |profile: &Profile| profile.gate.map_or("-".to_owned(), |preset| format!("{preset:?}"));
+    let gates = config.profiles.iter().map(|(name, profile)| format!("{name} {}", gate(profile)));
+    gates.collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn a_gate_that_is_off_for_all_is_on_where_a_profile_or_a_route_says_so() {
+    let on = good("[relay]\ngate = true\n");
+    assert_eq!(
+        gates(&on),
+        "batch Batch, codex-retry -, interactive Interactive, opencodex -, patient Batch, strict Strict"
+    );
+    let off = good(
+        r#"
+        [relay]
+        gate = false
+        [profile.batch]
+        gate = true
+        [profile.codex-retry]
+        gate = true
+        [profile.on_batch]
+        based_on = "batch"
+        [profile.on_patient]
+        based_on = "patient"
+        [[route]]
+        profile = "strict"
+        gate = true
+        "#,
+    );
+    assert_eq!(
+        gates(&off),
+        "batch Batch, codex-retry Interactive, interactive -, on_batch Batch, on_patient -, opencodex -, \
+         patient -, strict -"
+    );
+    let routed = off.routes[0].overrides.apply(&off.profiles["strict"]).unwrap();
+    assert_eq!(routed.gate, Some(Preset::Strict));
+}
+
+#[test]
+fn flags_win_over_variables_and_those_over_the_file_about_the_gate() {
+    let of = |file: &str, variable: Option<&'static str>, flag: Option<&str>| {
+        let variables: Vec<_> = variable.map(|value| ("STEADY_RELAY_GATE", value)).into_iter().collect();
+        let flags = Flags { gate: flag.map(str::to_owned), ..Flags::default() };
+        let config = load_all(file, &variables, flags).unwrap().config;
+        assert_eq!(config.profiles["interactive"].gate.is_some(), config.gate);
+        config.gate
+    };
+    let (on, off) = ("[relay]\ngate = true\n", "[relay]\ngate = false\n");
+    assert_eq!([of("", None, None), of(off, None, None)], [true, false]);
+    assert_eq!([of(on, Some("off"), None), of(off, Some("on"), None)], [false, true]);
+    assert_eq!([of(off, Some("off"), Some("on")), of(on, Some("true"), Some("false"))], [true, false]);
+    let flags = Flags { gate: Some("ajar".into()), ..Flags::default() };
+    assert_snapshot!(load_all("", &[], flags).unwrap_err(), @r"
+    error: --gate: `ajar` is neither true nor false
+    hint: write on or off, or true or false
+    ");
+}
+
+#[test]
+fn a_curve_and_a_gate_exclude_each_other_in_one_table_and_the_later_table_wins() {
+    assert_snapshot!(bad("[profile.x]\ncap = \"9s\"\ngate = true\n"), @r#"
+    error: config.toml:3:8: profile `x`: gate = true and cap exclude each other: waits in the gate are not on a curve
+      3 | gate = true
+        |        ^^^^
+    hint: leave out gate, or cap and what else belongs to the curves
+    "#);
+    assert_snapshot!(bad("[[route]]\ngate = true\noverloaded_factor = 3\n"), @r"
+    error: config.toml:2:8: the route's gate = true and overloaded_factor exclude each other: waits in the gate are not on a curve
+      2 | gate = true
+        |        ^^^^
+    hint: leave out gate, or overloaded_factor and what else belongs to the curves
+    ");
+    let layered = good(
+        r#"
+        [profile.batch]
+        base = "2s"
+        [profile.x]
+        based_on = "batch"
+        gate = true
+        [profile.y]
+        based_on = "x"
+        jitter = "0s"
+        [profile.z]
+        gate = true
+        never_sent_base = "1s"
+        never_sent_cap = "2s"
+        useless_floor = "3s"
+        "#,
+    );
+    let shown = gates(&layered);
+    assert!(shown.starts_with("batch -, ") && shown.ends_with("x Batch, y -, z Interactive"), "{shown}");
+}
+
+#[test]
+fn the_keys_of_sends_name_the_numbers_that_ship() {
+    let profiles = reference().into_iter().find(|section| section.head == "[profile.NAME]").unwrap();
+    let gated = profiles.keys.iter().find(|key| key.name == "gated_sends").unwrap();
+    let (interactive, batch) = (Profile::interactive(), Profile::batch());
+    assert_eq!(gated.default, interactive.gated_sends.unwrap().to_string());
+    assert!(gated.doc.contains(&format!("In `batch` {};", batch.gated_sends.unwrap())), "{}", gated.doc);
+    for profile in [Profile::patient(), Profile::strict(), Profile::codex_retry(), Profile::opencodex()] {
+        assert_eq!(profile.gated_sends, None, "in all others `sends` holds there too");
+    }
+}
+
 #[test]
 fn every_key_of_a_route_is_read() {
     let config = good(
@@ -248,6 +406,7 @@ fn every_key_of_a_route_is_read() {
         model = "claude-*"
         upstream = "anthropic"
         profile = "auto"
+        max_running = 100000
         sends = 0
         patience = "3s"
         [[route]]
@@ -258,6 +417,7 @@ fn every_key_of_a_route_is_read() {
     assert_eq!((first.path.as_deref(), first.model.as_deref()), (Some("/v1/messages"), Some("claude-*")));
     assert_eq!((first.client, first.upstream.as_deref()), (Some(Kind::ClaudeCode), Some("anthropic")));
     assert_eq!(first.profile, Some(ProfileChoice::Auto));
+    assert_eq!(first.max_running.map(NonZeroU32::get), Some(100_000));
     let numbers =
         ProfileOverrides { sends: Some(Some(0)), patience: Some(ms(3000)), ..ProfileOverrides::default() };
     assert_eq!(first.overrides, numbers);
@@ -311,6 +471,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("relay", "upstream = \"https://a/?x=1\"", "`relay.upstream` has a query", "its own query"),
     ("relay", "profile = \"patent\"", "names no profile", "did you mean `patient`?"),
     ("relay", "profile = 3", "is a number, not text", "quotes"),
+    ("relay", "gate = \"off\"", "is text, not true or false", "without quotes"),
     ("relay", "ca_file = true", "is true or false, not text", "quotes"),
     ("relay", "allowed_origins = [\"*\"]", "holds what is no origin", "http://localhost:3000"),
     ("relay", "allowed_origins = [\"http://a/b\"]", "holds what is no origin", "http://localhost:3000"),
@@ -358,11 +519,16 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("upstream.openai", "api_key = \"\"", "`upstream.openai.api_key` is no key", "one word"),
     ("upstream.openai", "allow_plaintext = \"yes\"", "is text, not true or false", "true or false"),
     ("upstream.openai", "strip_v1 = 0", "is a number, not true or false", "true or false"),
+    ("upstream.openai", "max_running = 0", "is out of range", "from 1 to 100000"),
+    ("upstream.openai", "max_running = \"all\"", "is text, not a whole number", "from 1 to 100000"),
+    ("relay", "max_running = 1", "unknown key `max_running`", "is a key of [upstream.NAME]"),
     ("upstream.\"a b\"", "url = \"http://a\"", "this cannot be a name", "1 to 64 letters"),
     ("profile.auto", "sends = 1", "this cannot be a name", "is not `auto`"),
     ("profile.x", "based_on = \"y\"", "names no profile", "profiles: "),
     ("profile.x", "based_on = \"x\"", "leads back to itself", "a profile that ships"),
     ("profile.strict", "based_on = \"batch\"", "ships with the relay", "profile of your own"),
+    ("profile.x", "gate = 1", "is a number, not true or false", "without quotes"),
+    ("profile.x", "gated_sends = 0", "is out of range", "from 1 to 1000"),
     ("profile.x", "sends = \"many\"", "is no count", "\"unlimited\""),
     ("profile.x", "sends = 1001", "is out of range", "from 0 to 1000"),
     ("profile.x", "failed_sends = -1", "is out of range", "from 0 to 1000"),
@@ -393,6 +559,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "names no upstream",
         "upstreams: anthropic, chatgpt, gemini, openai",
     ),
+    ("[route]", "max_running = 100001", "is out of range", "from 1 to 100000"),
     ("[route]", "profile = \"stict\"", "names no profile", "did you mean `strict`?"),
     (
         "[route]",

@@ -80,6 +80,31 @@ fn whoever_switches_the_log_off_is_named_and_the_level_that_does_not_count_is_to
 }
 
 #[test]
+fn a_profile_shows_its_gate_and_who_took_it() {
+    let text = "[profile.strict]\ncap = \"9s\"\n[profile.batch]\ngate = true\n";
+    let off = Flags { gate: Some("off".into()), ..Flags::default() };
+    let [on, off] = [Flags::default(), off].map(|flags| load_all(text, &[], flags).unwrap());
+    let gate = |loaded, name: &str| {
+        let (value, origin) = of(loaded, &format!("[profile.{name}]"), "gate");
+        format!("{} {origin}", value.unwrap_or_default())
+    };
+    assert_eq!(of(&on, "[relay]", "gate"), (Some("true"), "default"));
+    assert_eq!(of(&off, "[relay]", "gate"), (Some("false"), "--gate"));
+    assert_eq!([gate(&on, "interactive"), gate(&off, "interactive")], ["true default", "false --gate"]);
+    assert_eq!([gate(&on, "strict"), gate(&off, "strict")], ["false config.toml:2", "false config.toml:2"]);
+    assert_eq!([gate(&on, "batch"), gate(&off, "batch")], ["true config.toml:4", "true config.toml:4"]);
+    assert_eq!(gate(&on, "codex-retry"), "false default");
+    // Beside a gate stands no curve, and a count by hand holds everywhere.
+    assert_eq!(of(&on, "[profile.interactive]", "base"), (None, "default"));
+    assert_eq!(of(&off, "[profile.interactive]", "base"), (Some("\"1s\""), "default"));
+    assert_eq!(of(&on, "[profile.interactive]", "sends"), (Some("8"), "default"));
+    assert_eq!(of(&on, "[profile.interactive]", "gated_sends"), (Some("40"), "default"));
+    assert_eq!(of(&on, "[profile.strict]", "gated_sends"), (None, "default"));
+    let by_hand = load_all("", &[("MAX_RETRIES", "3")], Flags::default()).unwrap();
+    assert_eq!(of(&by_hand, "[profile.interactive]", "gated_sends"), (None, "default"));
+}
+
+#[test]
 fn a_certificate_file_from_outside_is_shown_as_added() {
     let loaded = load_all("", &[("SSL_CERT_FILE", "b.pem")], Flags::default()).unwrap();
     assert_eq!(of(&loaded, "[relay]", "ca_file"), (Some("\"b.pem\""), "SSL_CERT_FILE"));
@@ -87,6 +112,17 @@ fn a_certificate_file_from_outside_is_shown_as_added() {
         load_all("[relay]\nca_file = \"a.pem\"", &[("SSL_CERT_FILE", "b.pem")], Flags::default()).unwrap();
     let both = (Some("\"a.pem\""), "config.toml:2, and SSL_CERT_FILE adds one");
     assert_eq!(of(&loaded, "[relay]", "ca_file"), both);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_folder_for_state_is_shown_wherever_it_comes_from() {
+    let env: &[_] = &[("XDG_STATE_HOME", "/state")];
+    let shown = |flags| load_all("", env, flags).unwrap();
+    let usual = shown(Flags::default());
+    assert_eq!(of(&usual, "[relay]", "state_dir"), (Some("\"/state/steady-relay\""), "default"));
+    let named = shown(Flags { state_dir: Some("/s".into()), ..Flags::default() });
+    assert_eq!(of(&named, "[relay]", "state_dir"), (Some("\"/s\""), "--state-dir"));
 }
 
 #[test]
@@ -128,17 +164,30 @@ fn what_is_shown_is_read_as_the_same() {
         cap = '7s'
         [profile.batch]
         never_sent_cap = "3s"
+        [profile.strict]
+        base = "1s"
+        [profile.again]
+        based_on = "strict"
+        gate = true
+        gated_sends = 9
         [client.other]
         profile = "mine"
         [upstream.near]
         url = "http://localhost:1"
+        max_running = 8
         [[route]]
+        max_running = 7
         path = "/v1/messages"
         upstream = "near"
         [[route]]
         sends = 2
     "#;
-    for text in ["", text, "[[route]]\nmodel = \"o3\"\nsends = 1\n[[route]]\n"] {
+    for text in [
+        "",
+        text,
+        "[relay]\ngate = false\n[profile.batch]\ngate = true\n",
+        "[[route]]\nmodel = \"o3\"\nsends = 1\n[[route]]\n",
+    ] {
         let loaded = load_all(text, &[], Flags::default()).unwrap();
         assert_eq!(good(&as_file(&loaded)), loaded.config, "{}", as_file(&loaded));
     }
@@ -169,7 +218,8 @@ fn every_number_of_a_profile_is_shown() {
         let expected: Vec<_> =
             docs.keys.iter().map(|key| key.name).filter(|name| *name != "based_on").collect();
         assert_eq!(names, expected);
-        let lines: String = numbers.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+        let lines = numbers.iter().filter_map(|(key, value)| Some(format!("{key} = {}\n", value.as_ref()?)));
+        let lines: String = lines.collect();
         assert_eq!(good(&format!("[profile.{name}]\n{lines}")).profiles.get(&name), Some(&profile));
     }
 }

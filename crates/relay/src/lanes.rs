@@ -1,0 +1,391 @@
+//! The lanes: one gate for each upstream, credential and model, and what wakes the calls that wait in it. What the gate
+//! decides is in [`relay_core::gate`].
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use relay_core::Moment;
+use relay_core::event::CallId;
+use relay_core::gate::{Arrival, Gate, Learned, Poll, Refusal, Rules, Settled, Shut, View};
+use tokio::sync::{Notify, oneshot};
+
+use crate::clock::{Clock, RealDice, sleep_until};
+use crate::credential::AccountKey;
+use crate::learned::LearnedFile;
+use crate::observe::{LaneChange, LaneName, Notice, Observers, What};
+use crate::upstream::Origin;
+
+/// So many lanes are kept before those that nobody uses are dropped.
+const MANY: usize = 1024;
+/// A lane that is shut for less than this, or at which nobody waits, is no news.
+const NEWS: Duration = Duration::from_secs(2);
+
+/// A place in the settings that states how many calls an upstream runs at once: one lane is for all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Places {
+    /// The most calls that run at once.
+    pub(crate) most: NonZeroU32,
+    /// The route that says so, by its place; `None`: the upstream's own entry.
+    pub(crate) route: Option<usize>,
+}
+
+/// What makes a lane.
+pub(crate) struct Made<'a> {
+    pub(crate) origin: &'a Origin,
+    /// The upstream's name for people.
+    pub(crate) upstream: &'a str,
+    pub(crate) account: AccountKey,
+    pub(crate) model: Option<&'a str>,
+    pub(crate) places: Option<Places>,
+}
+
+/// All lanes.
+pub(crate) struct Lanes {
+    lanes: Mutex<HashMap<u64, Arc<Lane>>>,
+    keyed: RandomState,
+    clock: Arc<dyn Clock>,
+    observers: Observers,
+    file: LearnedFile,
+}
+
+impl Lanes {
+    pub(crate) fn new(clock: Arc<dyn Clock>, observers: Observers, file: LearnedFile) -> Self {
+        Self { lanes: Mutex::default(), keyed: RandomState::new(), clock, observers, file }
+    }
+
+    /// The lane of a call; `material` tells its account from all others where the lane is new.
+    pub(crate) fn lane(&self, made: &Made<'_>, material: impl FnOnce() -> Vec<u8>) -> Arc<Lane> {
+        let key = match &made.places {
+            Some(places) => self.keyed.hash_one((made.origin, places.route)),
+            None => self.keyed.hash_one((made.origin, made.account.number(), made.model)),
+        };
+        let mut lanes = self.all();
+        if let Some(lane) = lanes.get(&key) {
+            let lane = Arc::clone(lane);
+            drop(lanes);
+            if let Some(places) = &made.places {
+                lane.has_places(places.most);
+            }
+            return lane;
+        }
+        if lanes.len() >= MANY {
+            lanes.retain(|_, lane| Arc::strong_count(lane) > 1 || !lane.state().gate.is_idle());
+        }
+        let lane = Arc::new(self.new_lane(made, material));
+        lanes.insert(key, Arc::clone(&lane));
+        lane
+    }
+
+    fn new_lane(&self, made: &Made<'_>, material: impl FnOnce() -> Vec<u8>) -> Lane {
+        let origin = made.origin.to_string();
+        let (model, id) = match &made.places {
+            Some(Places { route: Some(route), .. }) => {
+                (made.model, self.file.id(&origin, format!("route {route}").as_bytes(), None))
+            }
+            Some(Places { route: None, .. }) => (None, self.file.id(&origin, b"all", None)),
+            None => (made.model, self.file.id(&origin, &material(), made.model)),
+        };
+        let places = made.places.as_ref().map(|places| places.most);
+        let rules = Rules { max_running: places.map(count), ..Rules::default() };
+        let gate = match self.file.recall(&id, self.clock.wall()) {
+            Some(learned) => Gate::with(rules, &learned),
+            None => Gate::new(rules),
+        };
+        let name = LaneName { id, model: model.map(Into::into), upstream: made.upstream.into() };
+        Lane {
+            name,
+            state: Mutex::new(State {
+                gate,
+                dice: RealDice::default(),
+                waiters: HashMap::new(),
+                entering: None,
+                wake: None,
+                driven: false,
+                told: None,
+            }),
+            changed: Notify::new(),
+            clock: Arc::clone(&self.clock),
+            observers: self.observers.clone(),
+        }
+    }
+
+    /// A client's conversation as a number; a call of none is its own.
+    pub(crate) fn session(&self, name: Option<&str>, call: CallId) -> u64 {
+        match name {
+            Some(name) => self.keyed.hash_one(name),
+            None => self.keyed.hash_one(call),
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<u64, Arc<Lane>>> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn every(&self) -> Vec<Arc<Lane>> {
+        self.all().values().cloned().collect()
+    }
+
+    /// All lanes as they stand, in the order of their names, with the first `most` calls of each line.
+    pub(crate) fn views(&self, most: usize) -> Vec<(LaneName, View)> {
+        let now = self.clock.now();
+        let view = |lane: &Arc<Lane>| (lane.name.clone(), lane.state().gate.view(most, now));
+        let mut views: Vec<_> = self.every().iter().map(view).collect();
+        views.sort_by(|(one, _), (other, _)| {
+            (&one.upstream, &one.model, &one.id).cmp(&(&other.upstream, &other.model, &other.id))
+        });
+        views
+    }
+
+    /// Sends the next call of this lane now; `None`: there is no such lane; else whether a call waits there.
+    pub(crate) fn ask_now(&self, id: &str) -> Option<bool> {
+        let lane = self.every().into_iter().find(|lane| lane.name.id == id)?;
+        let waits = lane.state().gate.waiting() > 0;
+        lane.tell(|gate, _, _| gate.ask_now());
+        Some(waits)
+    }
+
+    /// Saves what was learned.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub(crate) fn save(&self) -> std::io::Result<()> {
+        let learned = |lane: &Arc<Lane>| -> Option<(String, Learned)> {
+            Some((lane.name.id.clone(), lane.state().gate.learned()?))
+        };
+        let all: Vec<_> = self.every().iter().filter_map(learned).collect();
+        self.file.save(all.into_iter(), self.clock.wall())
+    }
+}
+
+/// One lane.
+pub(crate) struct Lane {
+    name: LaneName,
+    state: Mutex<State>,
+    /// The moment to look again has changed.
+    changed: Notify,
+    clock: Arc<dyn Clock>,
+    observers: Observers,
+}
+
+struct State {
+    gate: Gate,
+    dice: RealDice,
+    /// Who is told when a call's turn has come.
+    waiters: HashMap<CallId, oneshot::Sender<()>>,
+    /// A call that has just come, and will take its turn by itself if it comes at once.
+    entering: Option<CallId>,
+    /// When the gate is asked again, where time alone may change something.
+    wake: Option<Moment>,
+    /// Somebody sees to that.
+    driven: bool,
+    /// Since when the lane is shut, as far as observers know.
+    told: Option<Moment>,
+}
+
+/// What a call that enters a lane is told.
+pub(crate) enum Turn {
+    /// Its turn is now.
+    Now,
+    /// It is told when its turn has come.
+    Later {
+        /// Tells.
+        turn: oneshot::Receiver<()>,
+        /// How many wait, it among them.
+        waiting: usize,
+        /// Nothing is sent before then.
+        hold: Option<Moment>,
+    },
+}
+
+impl Lane {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_places(self: &Arc<Self>, most: NonZeroU32) {
+        if self.state().gate.max_running().is_some_and(|known| known != count(most)) {
+            self.tell(|gate, _, _| gate.set_max_running(count(most)));
+        }
+    }
+
+    /// Tells the gate something, and does what follows from it.
+    fn tell(self: &Arc<Self>, event: impl FnOnce(&mut Gate, Moment, &mut RealDice)) {
+        let now = self.clock.now();
+        let mut state = self.state();
+        let State { gate, dice, .. } = &mut *state;
+        event(gate, now, dice);
+        self.go_on(state, now);
+    }
+
+    /// The same for a call that waits from now on.
+    fn enter(self: &Arc<Self>, call: CallId, event: impl FnOnce(&mut Gate, Moment, &mut RealDice)) -> Turn {
+        let now = self.clock.now();
+        let mut state = self.state();
+        let State { gate, dice, entering, .. } = &mut *state;
+        event(gate, now, dice);
+        *entering = Some(call);
+        state.grant_all(now);
+        let turn = if state.entering.take().is_none() {
+            Turn::Now
+        } else {
+            let (tell, turn) = oneshot::channel();
+            state.waiters.insert(call, tell);
+            Turn::Later { turn, waiting: state.gate.waiting(), hold: state.gate.hold(now) }
+        };
+        self.go_on(state, now);
+        turn
+    }
+
+    fn go_on(self: &Arc<Self>, mut state: MutexGuard<'_, State>, now: Moment) {
+        let before = state.wake;
+        state.grant_all(now);
+        if !state.driven && state.wake.is_some() {
+            // At the very end there is nobody left to drive it, and nobody to wait for it.
+            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                state.driven = true;
+                runtime.spawn(Arc::clone(self).drive());
+            }
+        } else if state.wake != before {
+            self.changed.notify_one();
+        }
+        let news = state.news(now);
+        drop(state);
+        if let Some(what) = news {
+            let lane = self.name.clone();
+            self.observers.notice(&Notice::Lane(LaneChange { lane, what }));
+        }
+    }
+
+    /// Asks the gate again whenever it said so, for as long as it says so.
+    async fn drive(self: Arc<Self>) {
+        loop {
+            let wake = {
+                let mut state = self.state();
+                state.driven = state.wake.is_some();
+                state.wake
+            };
+            let Some(wake) = wake else { return };
+            tokio::select! {
+                () = sleep_until(&*self.clock, wake) => self.tell(|_, _, _| ()),
+                () = self.changed.notified() => {}
+            }
+        }
+    }
+}
+
+impl State {
+    /// Lets all calls go whose turn it is.
+    fn grant_all(&mut self, now: Moment) {
+        self.wake = loop {
+            match self.gate.poll(now, &mut self.dice) {
+                Poll::Send(call) if self.entering == Some(call) => self.entering = None,
+                Poll::Send(call) => {
+                    let told = self.waiters.remove(&call).is_some_and(|turn| turn.send(()).is_ok());
+                    if !told {
+                        // Its client has just gone.
+                        self.gate.left(call, true, now);
+                    }
+                }
+                Poll::Wait(at) => break Some(at),
+                Poll::Idle => break None,
+            }
+        };
+    }
+
+    /// What observers do not know yet.
+    fn news(&mut self, now: Moment) -> Option<What> {
+        match (self.gate.shut(), self.told) {
+            (Some((why @ (Shut::Refused(_) | Shut::Slow), since)), None)
+                if now.since(since) >= NEWS && self.gate.waiting() > 0 =>
+            {
+                self.told = Some(since);
+                Some(What::LaneShut { why, waiting: self.gate.waiting() })
+            }
+            (None, Some(since)) => {
+                self.told = None;
+                Some(What::LaneOpened { after: now.since(since) })
+            }
+            (Some(_) | None, Some(_) | None) => None,
+        }
+    }
+}
+
+fn count(places: NonZeroU32) -> usize {
+    usize::try_from(places.get()).unwrap_or(usize::MAX)
+}
+
+/// A call's place in its lane, from its arrival to its end. Dropped, it is given up, wherever it was.
+pub(crate) struct Ticket {
+    lane: Arc<Lane>,
+    call: CallId,
+    /// Its turn has come, and its send has begun.
+    sent: bool,
+    entered: bool,
+}
+
+impl Ticket {
+    pub(crate) const fn new(lane: Arc<Lane>, call: CallId) -> Self {
+        Self { lane, call, sent: false, entered: false }
+    }
+
+    /// The call comes to its lane.
+    pub(crate) fn enter(&mut self, arrival: Arrival) -> Turn {
+        self.entered = true;
+        self.lane.enter(self.call, |gate, now, _| gate.arrive(arrival, now))
+    }
+
+    /// Its send begins.
+    pub(crate) const fn sends(&mut self) {
+        self.sent = true;
+    }
+
+    /// A success's head came.
+    pub(crate) fn heard(&self) {
+        self.lane.state().gate.heard(self.call);
+    }
+
+    /// Its answer was committed.
+    pub(crate) fn accepted(&self) {
+        self.lane.tell(|gate, now, _| gate.accepted(self.call, now));
+    }
+
+    /// Its send is over. It waits again, or has left.
+    pub(crate) fn settled(&mut self, settled: Settled) -> Option<Turn> {
+        let call = self.call;
+        self.sent = false;
+        let tell = |gate: &mut Gate, now, dice: &mut RealDice| gate.settled(call, settled, now, dice);
+        if settled.back.is_some() {
+            return Some(self.lane.enter(call, tell));
+        }
+        self.entered = false;
+        self.lane.tell(tell);
+        None
+    }
+
+    /// Its answer told of a want of capacity after its beginning, and is over.
+    pub(crate) fn refused_late(&mut self, refusal: Refusal) {
+        self.entered = false;
+        self.lane.tell(|gate, now, dice| gate.refused_late(self.call, refusal, now, dice));
+    }
+}
+
+impl Ticket {
+    /// The call is over, wherever it was.
+    pub(crate) fn leave(&mut self) {
+        if std::mem::take(&mut self.entered) {
+            let call = self.call;
+            let unsent = !self.sent;
+            self.lane.tell(|gate, now, _| gate.left(call, unsent, now));
+            self.lane.state().waiters.remove(&call);
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
