@@ -6,10 +6,14 @@ use anyhow::Result;
 use std::path::Path;
 use std::process::Command;
 
-/// Measures the release program: `--instructions` counts, all else goes on to `relay-bench run`.
+/// Measures the release program: `--instructions` counts, `--gate` measures the gate alone, all else goes on to
+/// `relay-bench run`.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     if words == ["--instructions"] {
         return instructions(root);
+    }
+    if words == ["--gate"] {
+        return succeed(&mut cargo(root, "run --release --locked -p relay-bench -- gate"));
     }
     measure(root, "run", words)
 }

@@ -95,8 +95,7 @@ impl Gate {
             self.hold = self.hold.max(now + told + backoff::spread(told, dice));
         }
         if refusal.class == Class::Rate && self.rules.rate {
-            let later = self.sends.after(sent.at);
-            self.rate.refused(sent.at, refusal.told, later, now);
+            self.rate.refused(sent.at, refusal.told, || self.sends.after(sent.at), now);
             return;
         }
         self.refusal_takes.saw(now.since(sent.at).as_secs_f64());
@@ -207,7 +206,6 @@ impl Gate {
                 at: now,
                 reason: Reason::Open,
                 waiting,
-                heard: true,
                 presumed: false,
                 exposure: Duration::ZERO,
                 news,

@@ -268,7 +268,7 @@ impl Gate {
         if reason != Reason::Plain {
             self.rate.sent(now);
         }
-        self.sends.add(Sent { at: now, reason, waiting, heard: false, presumed: false, exposure, news });
+        self.sends.add(Sent { at: now, reason, waiting, presumed: false, exposure, news });
         self.session_changed(session);
     }
 

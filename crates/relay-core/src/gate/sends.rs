@@ -1,7 +1,7 @@
 //! Sends that are under way: made, and without a sign of acceptance or refusal yet; in the order they were made.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound::{Excluded, Unbounded};
+use std::ops::Bound::{self, Excluded, Unbounded};
 use std::time::Duration;
 
 use super::line::Waiting;
@@ -29,8 +29,6 @@ pub(super) struct Sent {
     pub(super) at: Moment,
     pub(super) reason: Reason,
     pub(super) waiting: Waiting,
-    /// A head that tells of no refusal has come.
-    pub(super) heard: bool,
     /// It has outlived every usual refusal since: it counts as accepted until more is known.
     pub(super) presumed: bool,
     /// How long the shut lane had gone unwatched.
@@ -52,23 +50,27 @@ pub(super) struct Presumed {
     pub(super) completions: bool,
 }
 
-/// The sends under way.
+/// When a send was made, its number, and its call.
+type Key = (Moment, u64, CallId);
+
+/// Sends in the order they were made.
+type Order = BTreeSet<Key>;
+
+/// The sends under way. Each question has an order of its own, so that none looks at all of them.
 #[derive(Debug, Default)]
 pub(super) struct Sends {
     sent: BTreeMap<CallId, (u64, Sent)>,
     next: u64,
-    /// How many by the clock are without a sign.
-    timers: usize,
-    /// Those that are no plain ones, without a sign: by when they were made, and by their number.
-    unsure: BTreeSet<Unsure>,
-}
-
-/// Without a sign.
-type Unsure = (Moment, u64, CallId);
-
-/// What comes after all that were made then.
-const fn behind(at: Moment) -> Unsure {
-    (at, u64::MAX, CallId(u64::MAX))
+    /// Those that are no plain ones, without a sign.
+    unsure: Order,
+    /// Of these, those sent by the clock.
+    timers: Order,
+    /// Those sent into the open lane.
+    opens: Order,
+    /// Those that were heard of.
+    heard: Order,
+    /// Those that were not, and whose first byte would tell.
+    silent: Order,
 }
 
 impl Sends {
@@ -77,41 +79,55 @@ impl Sends {
     }
 
     pub(super) fn add(&mut self, sent: Sent) {
-        let (number, call) = (self.next, sent.waiting.call);
-        self.next += 1;
-        self.timers += usize::from(sent.reason == Reason::Timer);
+        let call = sent.waiting.call;
+        let key = (sent.at, self.next, call);
         if sent.reason != Reason::Plain {
-            self.unsure.insert((sent.at, number, call));
+            self.unsure.insert(key);
+            if sent.waiting.streams {
+                self.silent.insert(key);
+            }
         }
-        self.sent.insert(call, (number, sent));
+        match sent.reason {
+            Reason::Timer => _ = self.timers.insert(key),
+            Reason::Open => _ = self.opens.insert(key),
+            Reason::Follow | Reason::Completion | Reason::Plain => {}
+        }
+        self.sent.insert(call, (self.next, sent));
+        self.next += 1;
     }
 
     pub(super) fn take(&mut self, call: CallId) -> Option<Sent> {
         let (number, sent) = self.sent.remove(&call)?;
-        if self.unsure.remove(&(sent.at, number, call)) {
-            self.timers -= usize::from(sent.reason == Reason::Timer);
-        }
+        self.is_sure((sent.at, number, call));
         Some(sent)
     }
 
+    /// There is a sign of it.
+    fn is_sure(&mut self, key: Key) {
+        if self.unsure.remove(&key) {
+            for order in [&mut self.timers, &mut self.opens, &mut self.heard, &mut self.silent] {
+                order.remove(&key);
+            }
+        }
+    }
+
     pub(super) fn heard(&mut self, call: CallId) {
-        if let Some((_, sent)) = self.sent.get_mut(&call) {
-            sent.heard = true;
+        let Some((number, sent)) = self.sent.get(&call) else { return };
+        let key = (sent.at, *number, call);
+        if self.unsure.contains(&key) {
+            self.silent.remove(&key);
+            self.heard.insert(key);
         }
     }
 
     /// What allowed the send of a call.
     pub(super) fn reason(&self, call: CallId) -> Option<Reason> {
-        self.get(call).map(|sent| sent.reason)
-    }
-
-    fn get(&self, call: CallId) -> Option<&Sent> {
-        self.sent.get(&call).map(|(_, sent)| sent)
+        self.sent.get(&call).map(|(_, sent)| sent.reason)
     }
 
     /// How many by the clock are without a sign.
-    pub(super) const fn timers(&self) -> usize {
-        self.timers
+    pub(super) fn timers(&self) -> usize {
+        self.timers.len()
     }
 
     /// Where `most` or more that ask (by the clock, or sent into the open lane after `since`) are without a sign and
@@ -123,13 +139,12 @@ impl Sends {
         age: Duration,
         now: Moment,
     ) -> Option<Moment> {
-        let young = self.unsure.iter().rev().take_while(|(at, ..)| now.since(*at) < age);
-        let asks = young.filter(|(at, _, call)| match self.reason(*call) {
-            Some(Reason::Timer) => true,
-            Some(Reason::Open) => since.is_none_or(|since| *at > since),
-            Some(Reason::Follow | Reason::Completion | Reason::Plain) | None => false,
-        });
-        asks.map(|(at, ..)| *at + age).nth(most.saturating_sub(1))
+        let is_young = |(at, ..): &&Key| now.since(*at) < age;
+        let timers = self.timers.iter().rev().take_while(is_young).take(most);
+        let opens = self.opens.range(later_than(since)).rev().take_while(is_young).take(most);
+        let mut asks: Vec<Moment> = timers.chain(opens).map(|(at, ..)| *at).collect();
+        asks.sort_unstable();
+        asks.iter().rev().nth(most.saturating_sub(1)).map(|at| *at + age)
     }
 
     /// How many were made no earlier than `since` and are older than `age`; counted to `most`.
@@ -143,9 +158,9 @@ impl Sends {
         self.unsure.iter().rev().take_while(|(at, ..)| now.since(*at) < age).take(most).count()
     }
 
-    /// How many were made after `since`.
+    /// How many were made after `since`. It looks at each of them.
     pub(super) fn after(&self, since: Moment) -> usize {
-        self.unsure.range((Excluded(behind(since)), Unbounded)).count()
+        self.unsure.range(later_than(Some(since))).count()
     }
 
     /// Whether one that was made after `since` is without a sign.
@@ -156,20 +171,17 @@ impl Sends {
     /// Whether one that was made after `since` and whose first byte would tell is older than `age`, and nothing was
     /// heard of it.
     pub(super) fn any_slow(&self, since: Option<Moment>, age: Duration, now: Moment) -> bool {
-        let from = since.map_or(Unbounded, |since| Excluded(behind(since)));
-        let old = self.unsure.range((from, Unbounded)).take_while(|(at, ..)| now.since(*at) > age);
-        old.filter_map(|(.., call)| self.get(*call)).any(|sent| sent.waiting.streams && !sent.heard)
+        self.silent.range(later_than(since)).next().is_some_and(|(at, ..)| now.since(*at) > age)
     }
 
     /// Counts sends as accepted from now on. Returns how many, and when there will be the next one.
     pub(super) fn presume(&mut self, which: Presumed, now: Moment) -> (usize, Option<Moment>) {
         let Presumed { since, age, heard, completions } = which;
-        let from = since.map_or(Unbounded, |since| Excluded(behind(since)));
         let mut told = Vec::new();
         let mut next = None;
-        for key @ (at, _, call) in self.unsure.range((from, Unbounded)) {
-            let Some(sent) = self.get(*call) else { continue };
-            if (heard && !sent.heard) || (sent.reason == Reason::Completion && !completions) {
+        let order = if heard { &self.heard } else { &self.unsure };
+        for key @ (at, _, call) in order.range(later_than(since)) {
+            if self.reason(*call) == Some(Reason::Completion) && !completions {
                 continue;
             }
             if now.since(*at) < age {
@@ -179,12 +191,16 @@ impl Sends {
             told.push(*key);
         }
         for key in &told {
-            self.unsure.remove(key);
+            self.is_sure(*key);
             if let Some((_, sent)) = self.sent.get_mut(&key.2) {
                 sent.presumed = true;
-                self.timers -= usize::from(sent.reason == Reason::Timer);
             }
         }
         (told.len(), next)
     }
+}
+
+/// Those made after `since`, or all.
+fn later_than(since: Option<Moment>) -> (Bound<Key>, Bound<Key>) {
+    (since.map_or(Unbounded, |since| Excluded((since, u64::MAX, CallId(u64::MAX)))), Unbounded)
 }
