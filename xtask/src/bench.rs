@@ -6,12 +6,14 @@ use anyhow::Result;
 use std::path::Path;
 use std::process::Command;
 
-/// Measures the release program: `--instructions` counts, all else goes on to `relay-bench run`.
+/// Measures the release program: `--instructions` counts, `--gate` plays a crowd at a service that is short of
+/// capacity; all else goes on to `relay-bench run`.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
-    if words == ["--instructions"] {
-        return instructions(root);
+    match words {
+        ["--instructions"] => instructions(root),
+        ["--gate", words @ ..] => measure(root, "crowd", words),
+        words => measure(root, "run", words),
     }
-    measure(root, "run", words)
 }
 
 /// Counts instructions; fails where a request costs more than the ceiling in `relay-bench/src/instructions.rs`.

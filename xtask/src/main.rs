@@ -7,6 +7,7 @@
 //! cargo xtask soak --minutes 5       the release program under load for so long; 1 unless said
 //! cargo xtask bench --quick          the release program beside a direct connection and a bare proxy
 //! cargo xtask bench --instructions   instructions per request, which valgrind counts, and their ceiling
+//! cargo xtask bench --gate           thirty agents at a service that is short of capacity
 //! cargo xtask setup                  only install
 //! cargo xtask fuzz [--minutes N] [TARGET]
 //! ```
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | soak [--minutes N] | bench [--rounds N] [--quick] | \
-     bench --instructions | setup | fuzz [--minutes N] [TARGET]";
+     bench --instructions | bench --gate [OPTIONS] | setup | fuzz [--minutes N] [TARGET]";
 
 fn main() -> ExitCode {
     match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
