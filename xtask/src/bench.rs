@@ -22,6 +22,12 @@ pub(crate) fn instructions(root: &Path) -> Result<()> {
     measure(root, "instructions", &[])
 }
 
+/// Five minutes of a crowd in five seconds, for each service. Fails where the gate serves fewer than 99 of 100 calls, or
+/// sends more for each than calls that wait by themselves, which are more than twice as many on a quiet machine.
+pub(crate) fn crowd(root: &Path) -> Result<()> {
+    measure(root, "crowd", &["--rate", "60", "--minutes", "5", "--seeds", "1"])
+}
+
 fn measure(root: &Path, verb: &str, words: &[&str]) -> Result<()> {
     succeed(&mut cargo(root, "build --release --locked -p steady-relay -p relay-bench"))?;
     let folder = root.join("target/release");
