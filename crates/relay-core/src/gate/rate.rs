@@ -6,7 +6,7 @@ use super::numbers::span;
 use crate::moment::Moment;
 
 /// Nothing is slower, and nothing faster, in sends a second.
-const BOUNDS: (f64, f64) = (0.02, 1e6);
+pub(super) const BOUNDS: (f64, f64) = (0.02, 1e6);
 /// How far back acceptances are counted, in seconds.
 const WINDOW: usize = 60;
 

@@ -10,7 +10,7 @@ use crate::moment::Moment;
 
 /// What allowed a send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reason {
+pub enum Reason {
     /// The lane was open.
     Open,
     /// It was time to ask.
@@ -55,13 +55,20 @@ pub(super) struct Presumed {
 /// The sends under way.
 #[derive(Debug, Default)]
 pub(super) struct Sends {
-    sent: BTreeMap<u64, Sent>,
-    of: BTreeMap<CallId, u64>,
+    sent: BTreeMap<CallId, (u64, Sent)>,
     next: u64,
-    /// Those sent by the clock, without a sign.
-    timers: BTreeSet<u64>,
-    /// Those that are no plain ones, without a sign.
-    unsure: BTreeSet<(Moment, u64)>,
+    /// How many by the clock are without a sign.
+    timers: usize,
+    /// Those that are no plain ones, without a sign: by when they were made, and by their number.
+    unsure: BTreeSet<Unsure>,
+}
+
+/// Without a sign.
+type Unsure = (Moment, u64, CallId);
+
+/// What comes after all that were made then.
+const fn behind(at: Moment) -> Unsure {
+    (at, u64::MAX, CallId(u64::MAX))
 }
 
 impl Sends {
@@ -70,35 +77,41 @@ impl Sends {
     }
 
     pub(super) fn add(&mut self, sent: Sent) {
-        let number = self.next;
+        let (number, call) = (self.next, sent.waiting.call);
         self.next += 1;
-        self.of.insert(sent.waiting.call, number);
-        if sent.reason == Reason::Timer {
-            self.timers.insert(number);
-        }
+        self.timers += usize::from(sent.reason == Reason::Timer);
         if sent.reason != Reason::Plain {
-            self.unsure.insert((sent.at, number));
+            self.unsure.insert((sent.at, number, call));
         }
-        self.sent.insert(number, sent);
+        self.sent.insert(call, (number, sent));
     }
 
     pub(super) fn take(&mut self, call: CallId) -> Option<Sent> {
-        let number = self.of.remove(&call)?;
-        let sent = self.sent.remove(&number)?;
-        self.timers.remove(&number);
-        self.unsure.remove(&(sent.at, number));
+        let (number, sent) = self.sent.remove(&call)?;
+        if self.unsure.remove(&(sent.at, number, call)) {
+            self.timers -= usize::from(sent.reason == Reason::Timer);
+        }
         Some(sent)
     }
 
     pub(super) fn heard(&mut self, call: CallId) {
-        if let Some(sent) = self.of.get(&call).and_then(|number| self.sent.get_mut(number)) {
+        if let Some((_, sent)) = self.sent.get_mut(&call) {
             sent.heard = true;
         }
     }
 
+    /// What allowed the send of a call.
+    pub(super) fn reason(&self, call: CallId) -> Option<Reason> {
+        self.get(call).map(|sent| sent.reason)
+    }
+
+    fn get(&self, call: CallId) -> Option<&Sent> {
+        self.sent.get(&call).map(|(_, sent)| sent)
+    }
+
     /// How many by the clock are without a sign.
-    pub(super) fn timers(&self) -> usize {
-        self.timers.len()
+    pub(super) const fn timers(&self) -> usize {
+        self.timers
     }
 
     /// Where `most` or more that ask (by the clock, or sent into the open lane after `since`) are without a sign and
@@ -110,52 +123,52 @@ impl Sends {
         age: Duration,
         now: Moment,
     ) -> Option<Moment> {
-        let young = self.unsure.iter().rev().take_while(|(at, _)| now.since(*at) < age);
-        let asks = young.filter(|(at, number)| match self.sent.get(number).map(|sent| sent.reason) {
+        let young = self.unsure.iter().rev().take_while(|(at, ..)| now.since(*at) < age);
+        let asks = young.filter(|(at, _, call)| match self.reason(*call) {
             Some(Reason::Timer) => true,
             Some(Reason::Open) => since.is_none_or(|since| *at > since),
             Some(Reason::Follow | Reason::Completion | Reason::Plain) | None => false,
         });
-        asks.map(|(at, _)| *at + age).nth(most.saturating_sub(1))
+        asks.map(|(at, ..)| *at + age).nth(most.saturating_sub(1))
     }
 
     /// How many were made no earlier than `since` and are older than `age`; counted to `most`.
     pub(super) fn silent(&self, since: Moment, age: Duration, most: usize, now: Moment) -> usize {
-        let from = self.unsure.range((since, 0)..);
-        from.take_while(|(at, _)| now.since(*at) >= age).take(most).count()
+        let from = self.unsure.range((since, 0, CallId(0))..);
+        from.take_while(|(at, ..)| now.since(*at) >= age).take(most).count()
     }
 
     /// How many are younger than `age`; counted to `most`.
     pub(super) fn young(&self, age: Duration, most: usize, now: Moment) -> usize {
-        self.unsure.iter().rev().take_while(|(at, _)| now.since(*at) < age).take(most).count()
+        self.unsure.iter().rev().take_while(|(at, ..)| now.since(*at) < age).take(most).count()
     }
 
     /// How many were made after `since`.
     pub(super) fn after(&self, since: Moment) -> usize {
-        self.unsure.range((Excluded((since, u64::MAX)), Unbounded)).count()
+        self.unsure.range((Excluded(behind(since)), Unbounded)).count()
     }
 
     /// Whether one that was made after `since` is without a sign.
     pub(super) fn any_after(&self, since: Option<Moment>) -> bool {
-        self.unsure.last().is_some_and(|(at, _)| since.is_none_or(|since| *at > since))
+        self.unsure.last().is_some_and(|(at, ..)| since.is_none_or(|since| *at > since))
     }
 
     /// Whether one that was made after `since` and whose first byte would tell is older than `age`, and nothing was
     /// heard of it.
     pub(super) fn any_slow(&self, since: Option<Moment>, age: Duration, now: Moment) -> bool {
-        let from = since.map_or(Unbounded, |since| Excluded((since, u64::MAX)));
-        let old = self.unsure.range((from, Unbounded)).take_while(|(at, _)| now.since(*at) > age);
-        old.filter_map(|(_, number)| self.sent.get(number)).any(|sent| sent.waiting.streams && !sent.heard)
+        let from = since.map_or(Unbounded, |since| Excluded(behind(since)));
+        let old = self.unsure.range((from, Unbounded)).take_while(|(at, ..)| now.since(*at) > age);
+        old.filter_map(|(.., call)| self.get(*call)).any(|sent| sent.waiting.streams && !sent.heard)
     }
 
     /// Counts sends as accepted from now on. Returns how many, and when there will be the next one.
     pub(super) fn presume(&mut self, which: Presumed, now: Moment) -> (usize, Option<Moment>) {
         let Presumed { since, age, heard, completions } = which;
-        let from = since.map_or(Unbounded, |since| Excluded((since, u64::MAX)));
+        let from = since.map_or(Unbounded, |since| Excluded(behind(since)));
         let mut told = Vec::new();
         let mut next = None;
-        for (at, number) in self.unsure.range((from, Unbounded)) {
-            let Some(sent) = self.sent.get(number) else { continue };
+        for key @ (at, _, call) in self.unsure.range((from, Unbounded)) {
+            let Some(sent) = self.get(*call) else { continue };
             if (heard && !sent.heard) || (sent.reason == Reason::Completion && !completions) {
                 continue;
             }
@@ -163,13 +176,13 @@ impl Sends {
                 next = Some(*at + age);
                 break;
             }
-            told.push((*at, *number));
+            told.push(*key);
         }
         for key in &told {
             self.unsure.remove(key);
-            self.timers.remove(&key.1);
-            if let Some(sent) = self.sent.get_mut(&key.1) {
+            if let Some((_, sent)) = self.sent.get_mut(&key.2) {
                 sent.presumed = true;
+                self.timers -= usize::from(sent.reason == Reason::Timer);
             }
         }
         (told.len(), next)
