@@ -3,17 +3,20 @@
 //! ```text
 //! cargo xtask test                   install what the tests need, then run every check
 //! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core unit release cases soak
-//!                                    instructions clients)
+//!                                    instructions crowd clients)
 //! cargo xtask soak --minutes 5       the release program under load for so long; 1 unless said
 //! cargo xtask bench --quick          the release program beside a direct connection and a bare proxy
 //! cargo xtask bench --instructions   instructions per request, which valgrind counts, and their ceiling
+//! cargo xtask bench --gate           what the capacity gate costs with many calls in it
+//! cargo xtask bench --crowd          thirty agents at a service that is short of capacity
+//! cargo xtask simulate --check       the gate in virtual time, beside other policies and its targets
 //! cargo xtask setup                  only install
 //! cargo xtask fuzz [--minutes N] [TARGET]
 //! ```
 //!
 //! `setup` brings the real clients into `target/test-env`, `checks` is the list of steps in their order,
-//! `fuzz` runs the fuzz targets, `bench` measures, `command` starts programs. The load of the soak is a program of its
-//! own, in `soak/`. Nothing here is part of the relay.
+//! `fuzz` runs the fuzz targets, `bench` measures, `simulate` plays, `command` starts programs. The load of the soak is
+//! a program of its own, in `soak/`. Nothing here is part of the relay.
 #![expect(clippy::print_stderr, reason = "a chore reports to the terminal it was started from")]
 
 mod bench;
@@ -21,13 +24,15 @@ mod checks;
 mod command;
 mod fuzz;
 mod setup;
+mod simulate;
 
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | soak [--minutes N] | bench [--rounds N] [--quick] | \
-     bench --instructions | setup | fuzz [--minutes N] [TARGET]";
+     bench --instructions | bench --gate | bench --crowd [OPTIONS] | simulate [--help] | setup | \
+     fuzz [--minutes N] [TARGET]";
 
 fn main() -> ExitCode {
     match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -52,6 +57,7 @@ fn run(args: &[String]) -> Result<()> {
         ["test"] => checks::run(&root, &[]),
         ["test", "--only", steps] => checks::run(&root, &steps.split(',').collect::<Vec<_>>()),
         ["bench", words @ ..] => bench::run(&root, words),
+        ["simulate", words @ ..] => simulate::run(&root, words),
         ["fuzz", words @ ..] => fuzz::run(&root, words),
         _ => bail!("{USAGE}\nsteps: {}", checks::names().join(" ")),
     }

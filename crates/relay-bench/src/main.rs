@@ -6,10 +6,14 @@
 //! relay-bench bare URL         a reverse proxy of hyper's own client and server, and nothing else
 //! relay-bench run RELAY        starts both and the relay, measures, prints a table
 //! relay-bench instructions RELAY  starts them under valgrind, counts instructions, prints a table
+//! relay-bench gate             measures the capacity gate alone, with many calls in it
+//! relay-bench crowd RELAY      thirty agents at a service that is short of capacity, with the gate and without
 //! relay-bench load URL SECONDS asks a relay that runs already, for a profiler to look at
 //! ```
 
 mod bare;
+mod crowd;
+mod gate;
 mod instructions;
 mod load;
 mod origin;
@@ -28,10 +32,12 @@ fn main() -> Result<()> {
         ["bare", upstream] => runtime.block_on(bare::serve(upstream)),
         ["run", relay, rest @ ..] => runtime.block_on(scenes::run(relay, rest)),
         ["instructions", relay] => runtime.block_on(instructions::run(relay)),
+        ["gate"] => gate::run(),
+        ["crowd", relay, rest @ ..] => runtime.block_on(crowd::run(relay, rest)),
         ["load", url, seconds] => runtime.block_on(load(url, seconds.parse()?)),
         _ => bail!(
             "usage: relay-bench origin | bare URL | run RELAY [--rounds N] [--quick] | \
-             instructions RELAY | load URL SECONDS"
+             instructions RELAY | gate | crowd RELAY | load URL SECONDS"
         ),
     }
 }

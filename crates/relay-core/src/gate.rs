@@ -26,7 +26,9 @@ mod completions;
 mod learned;
 mod line;
 mod numbers;
+mod outcomes;
 mod pace;
+mod poll;
 mod probing;
 mod ramp;
 mod random;
@@ -41,29 +43,28 @@ mod terms;
 mod view;
 
 pub use learned::Learned;
+pub use sends::Reason;
 pub use terms::{Preset, Terms};
 pub use view::{Place, Shut, View};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::dice::Dice;
 use crate::event::CallId;
 use crate::fault::Fault;
 use crate::moment::Moment;
 
 use completions::Completions;
 use line::{Line, Waiting};
-use numbers::{Share, Usual, span};
+use numbers::{Share, Usual};
 use pace::Pace;
-use probing::Spacing;
 use ramp::Ramp;
 use random::Judgement;
 use rate::Rate;
 use recovery::Recovery;
 use room::Room;
 use run::Run;
-use sends::{Presumed, Reason, Sends, Sent};
+use sends::Sends;
 use sessions::Sessions;
 
 /// Which parts there are, and what is stated of the upstream.
@@ -205,8 +206,19 @@ struct ShutState {
     /// The last thing heard was an acceptance.
     hopeful: bool,
     next_probe: Moment,
+    /// It was not asked yet, and is by then.
+    first_by: Option<Moment>,
+    /// Nor is it asked before.
+    floor: Moment,
     /// When it was last asked by the clock, or shut.
     asked: Moment,
+}
+
+impl ShutState {
+    /// When it is asked next.
+    fn due(&self) -> Moment {
+        self.first_by.map_or(self.next_probe, |by| by.min(self.next_probe)).max(self.floor)
+    }
 }
 
 /// The gate of one lane.
@@ -218,6 +230,8 @@ pub struct Gate {
     plain: Line,
     sends: Sends,
     running: BTreeMap<CallId, Running>,
+    /// The call that came last, until something else happens: most are sent at once, which spares them the line.
+    newcomer: Option<(Waiting, Moment)>,
     sessions: Sessions,
     run: Run,
     shut: Option<ShutState>,
@@ -240,12 +254,6 @@ pub struct Gate {
     ask_now: bool,
 }
 
-/// Whoever is silent for longer than this, and than others usually are, is slow.
-const SLOW: f64 = 4.0;
-
-/// So long after its head an answer counts as accepted, in seconds, where it is not known how long a refusal takes.
-const UNHEARD: f64 = 3.0;
-
 impl Gate {
     /// An open lane of which nothing is known.
     #[must_use]
@@ -257,6 +265,7 @@ impl Gate {
             plain: Line::new(by_load),
             sends: Sends::default(),
             running: BTreeMap::new(),
+            newcomer: None,
             sessions: Sessions::default(),
             run: Run::default(),
             shut: None,
@@ -281,6 +290,7 @@ impl Gate {
     #[must_use]
     pub fn with(rules: Rules, learned: &Learned) -> Self {
         let share = |[yes, all]: [f64; 2]| Share { yes, all };
+        let learned = learned.sound();
         let mut gate = Self::new(rules);
         gate.recovery = Recovery { seen: learned.recoveries, exposure: learned.exposure };
         gate.rate = Rate::new(learned.rate);
@@ -333,10 +343,19 @@ impl Gate {
             budget: arrival.budget,
             tries: 0,
             not_before: arrival.not_before.unwrap_or(now),
+            floor: arrival.not_before.unwrap_or(now),
             streams: arrival.streams,
             plain: arrival.plain,
         };
-        self.push(waiting, now);
+        self.seat_newcomer();
+        self.newcomer = Some((waiting, now));
+    }
+
+    /// The call that came last waits like all others.
+    fn seat_newcomer(&mut self) {
+        if let Some((waiting, at)) = self.newcomer.take() {
+            self.push(waiting, at);
+        }
     }
 
     fn push(&mut self, waiting: Waiting, now: Moment) {
@@ -345,481 +364,8 @@ impl Gate {
         line.push(waiting, session, now);
     }
 
-    /// The head of an answer came that tells of no refusal. That is less than acceptance, which the first event of the
-    /// answer tells, but the send is not silent any more.
-    pub fn heard(&mut self, call: CallId) {
-        self.sends.heard(call);
-    }
-
-    /// The first sign of acceptance: a success, and its first event is no error.
-    pub fn accepted(&mut self, call: CallId, now: Moment) {
-        let Some(sent) = self.sends.take(call) else { return };
-        let Sent { at, reason, presumed, .. } = sent;
-        let Waiting { session, weight, plain, streams, preset, .. } = sent.waiting;
-        self.running.insert(call, Running { session, weight, plain, preset });
-        if reason == Reason::Plain {
-            return;
-        }
-        let is_fresh = self.refused_sent.is_none_or(|refused| at > refused);
-        self.rate.accepted(now);
-        self.run.accepted(at);
-        if streams {
-            self.acceptance_takes.saw(now.since(at).as_secs_f64());
-        }
-        self.accepted_sent = self.accepted_sent.max(Some(at));
-        self.outcome(&sent, false);
-        self.sessions.accepted(session);
-        self.session_changed(session);
-        let tells = reason != Reason::Completion || self.completions.is_news();
-        if is_fresh && self.run.is_over(at) && tells {
-            if self.shut.is_some() || self.run.is_long() {
-                self.judgement.ended(now);
-            }
-            self.run.end();
-            if self.is_random() {
-                self.open();
-            }
-        }
-        if let (Some(shut), true) = (&mut self.shut, is_fresh) {
-            shut.hopeful = true;
-            if reason == Reason::Follow {
-                self.ramp.followed(true);
-            }
-            if reason == Reason::Timer {
-                self.ramp.probed();
-            }
-            if tells && !presumed {
-                self.ramp.accepted();
-            }
-        }
-        self.room.holds(self.running.len(), now);
-    }
-
-    /// A send is over and was not accepted.
-    pub fn settled(&mut self, call: CallId, settled: Settled, now: Moment, dice: &mut dyn Dice) {
-        let Settled { report, back } = settled;
-        let Some(sent) = self.sends.take(call) else { return };
-        let Waiting { session, weight, .. } = sent.waiting;
-        self.sessions.ended(session, weight);
-        let refusal = match report {
-            Report::Refused(refusal) if sent.reason != Reason::Plain => Some(refusal),
-            Report::Refused(_) | Report::Other => None,
-        };
-        if let Some(own) = back {
-            let floor = refusal.map_or(now, |refusal| now + refusal.floor);
-            self.push(Waiting { not_before: own.max(floor), ..sent.waiting }, now);
-        }
-        if let Some(refusal) = refusal {
-            self.refused(&sent, refusal, now, dice);
-        }
-        self.session_changed(session);
-    }
-
-    /// The refusal of a send. Where the lane is not to blame, its call waits by itself.
-    fn refused(&mut self, sent: &Sent, refusal: Refusal, now: Moment, dice: &mut dyn Dice) {
-        if let Some(told) = refusal.told.filter(|told| !told.is_zero()) {
-            self.hold = self.hold.max(now + told + backoff::spread(told, dice));
-        }
-        if refusal.class == Class::Rate && self.rules.rate {
-            let later = self.sends.after(sent.at);
-            self.rate.refused(sent.at, refusal.told, later, now);
-            return;
-        }
-        self.refusal_takes.saw(now.since(sent.at).as_secs_f64());
-        self.outcome(sent, true);
-        self.sessions.refused(sent.waiting.session, now);
-        if self.is_to_blame(sent, now) {
-            self.blame(sent, refusal, now, dice);
-            return;
-        }
-        self.line.change(sent.waiting.call, now, |waiting| {
-            waiting.tries = waiting.tries.saturating_add(1);
-            let alone = backoff::own(sent.at, waiting.tries, now, dice);
-            waiting.not_before = waiting.not_before.max(alone);
-        });
-    }
-
-    /// What every outcome of a send teaches.
-    fn outcome(&mut self, sent: &Sent, refused: bool) {
-        match sent.reason {
-            Reason::Completion => {
-                self.judgement.completion_used(refused);
-                self.completions.came_back(!refused);
-                self.completions_accepted = self.completions_accepted.saturating_add(u32::from(!refused));
-            }
-            Reason::Timer => {
-                self.judgement.probed(refused);
-                self.recovery.probed(!refused, sent.exposure);
-            }
-            Reason::Open | Reason::Follow | Reason::Plain => {}
-        }
-        if sent.news && sent.reason != Reason::Completion {
-            self.judgement.came_back(sent.at, refused);
-        }
-    }
-
-    /// Whether a refusal is the lane's, and not its call's alone. One that was sent before another that was accepted is
-    /// stale.
-    fn is_to_blame(&mut self, sent: &Sent, now: Moment) -> bool {
-        if self.accepted_sent.is_some_and(|accepted| sent.at < accepted) {
-            return false;
-        }
-        if sent.news {
-            self.run.refused(sent.at);
-        }
-        if self.shut.is_some() {
-            return self.run.shuts(0, 0);
-        }
-        let usual = span(self.refusal_takes.at_most(2.0));
-        let most = self.run.matters();
-        let silent = self.sends.silent(self.run.first(), usual, most, now);
-        let young = self.sends.young(usual, 4 * most, now);
-        self.run.shuts(silent, young) && !self.is_random()
-    }
-
-    /// The lane shuts, or stays shut.
-    fn blame(&mut self, sent: &Sent, refusal: Refusal, now: Moment, dice: &mut dyn Dice) {
-        let why = Shut::Refused(refusal.class.fault());
-        self.refused_sent = self.refused_sent.max(Some(sent.at));
-        self.ramp.stop();
-        match sent.reason {
-            Reason::Follow => self.ramp.followed(false),
-            Reason::Completion => self.completions.was_refused(),
-            Reason::Open | Reason::Timer | Reason::Plain => {}
-        }
-        let mut shut = match self.shut {
-            Some(shut) if sent.reason == Reason::Timer => shut,
-            Some(shut) => {
-                let next_probe = sent.at + self.spacing(shut.since, now, dice);
-                ShutState { next_probe: next_probe.max(shut.next_probe), ..shut }
-            }
-            None => {
-                let shut = self.close(why, now, dice);
-                let next_probe = shut.next_probe - now.since(sent.at);
-                ShutState { next_probe: next_probe.min(now + refusal.first_wait).max(now), ..shut }
-            }
-        };
-        (shut.why, shut.hopeful) = (why, false);
-        if !refusal.floor.is_zero() {
-            shut.next_probe = shut.next_probe.max(now + refusal.floor);
-        }
-        self.shut = Some(shut);
-        self.room.full_at(self.running.len(), now);
-    }
-
-    /// A want of capacity came after output of an accepted call, which ends with it: its session is refused now.
-    pub fn refused_late(&mut self, call: CallId, refusal: Refusal, now: Moment, dice: &mut dyn Dice) {
-        let Some(Running { session, weight, plain, preset, .. }) = self.running.remove(&call) else { return };
-        self.sessions.ended(session, weight);
-        if !plain {
-            let news = self.sessions.is_news(session, now);
-            let waiting = Waiting {
-                call,
-                session,
-                rank: now,
-                deadline: None,
-                preset,
-                weight,
-                sends: 0,
-                budget: None,
-                tries: 0,
-                not_before: now,
-                streams: false,
-                plain: false,
-            };
-            let sent = Sent {
-                at: now,
-                reason: Reason::Open,
-                waiting,
-                heard: true,
-                presumed: false,
-                exposure: Duration::ZERO,
-                news,
-            };
-            let takes = self.refusal_takes;
-            self.refused(&sent, refusal, now, dice);
-            // It says nothing about how long a refusal takes.
-            self.refusal_takes = takes;
-        }
-        self.session_changed(session);
-    }
-
-    /// A call is gone, wherever it was. One that waits leaves the line; one under way tells nothing; one that ran has
-    /// left its place. `unsent`: it was to be sent and was not.
-    pub fn left(&mut self, call: CallId, unsent: bool, now: Moment) {
-        if let Some(waiting) = self.line.remove(call).or_else(|| self.plain.remove(call)) {
-            debug_assert_eq!(waiting.call, call, "a call leaves as itself");
-        } else if let Some(sent) = self.sends.take(call) {
-            self.sessions.ended(sent.waiting.session, sent.waiting.weight);
-            if unsent {
-                self.give_back(sent.reason, now);
-            }
-            self.session_changed(sent.waiting.session);
-        } else if let Some(running) = self.running.remove(&call) {
-            self.sessions.ended(running.session, running.weight);
-            self.session_changed(running.session);
-            if self.rules.completions && !running.plain {
-                if self.shut.is_some() {
-                    self.completions.ended_while_shut();
-                } else if !self.line.is_empty() && self.is_random() {
-                    self.completions.ended_while_random();
-                }
-            }
-        }
-    }
-
-    fn give_back(&mut self, reason: Reason, now: Moment) {
-        match reason {
-            Reason::Open => self.pace.give_back(),
-            Reason::Follow => self.ramp.give_back(),
-            Reason::Completion => self.completions.give_back(),
-            Reason::Timer => {
-                if let Some(shut) = &mut self.shut {
-                    shut.next_probe = now;
-                }
-            }
-            Reason::Plain => {}
-        }
-    }
-
-    /// A person asks for a send now: the next call goes, whatever holds it.
-    pub fn ask_now(&mut self, now: Moment) {
-        if self.line.is_empty() {
-            return;
-        }
-        if self.line.ready() == 0 {
-            self.line.ripen_first(now);
-        }
-        self.ask_now = true;
-    }
-
-    /// What to do next. A send that it names is made: it counts as under way from here on.
-    pub fn poll(&mut self, now: Moment, dice: &mut dyn Dice) -> Poll {
-        self.line.ripen(now);
-        self.plain.ripen(now);
-        let has_place =
-            self.rules.max_running.is_none_or(|most| self.sends.len() + self.running.len() < most);
-        if has_place && let Some(call) = self.next_plain() {
-            return self.send(call, Reason::Plain, now);
-        }
-        let next = self.poll_lane(has_place, now, dice);
-        match (next, self.plain.next_ready().filter(|_| has_place)) {
-            (Poll::Send(call), _) => Poll::Send(call),
-            (Poll::Idle, None) => Poll::Idle,
-            (Poll::Idle, Some(at)) => Poll::Wait(at),
-            (Poll::Wait(at), other) => Poll::Wait(other.map_or(at, |other| other.min(at)).max(now)),
-        }
-    }
-
-    /// The next call of those that wait by their own curve, unless it is another's turn for the last place.
-    fn next_plain(&self) -> Option<CallId> {
-        let (turn, call) = self.plain.next()?;
-        let after =
-            self.rules.max_running.is_some() && self.line.next().is_some_and(|(other, _)| other < turn);
-        (!after).then_some(call)
-    }
-
-    fn poll_lane(&mut self, has_place: bool, now: Moment, dice: &mut dyn Dice) -> Poll {
-        let presumed_next = self.presume(now);
-        if self.line.is_empty() {
-            self.rate.idle();
-        }
-        if !has_place {
-            return Poll::Idle;
-        }
-        if std::mem::take(&mut self.ask_now)
-            && let Some(call) = self.line.next_probe()
-        {
-            if let Some(shut) = self.shut {
-                let next_probe = now + self.spacing(shut.since, now, dice);
-                self.shut = Some(ShutState { next_probe, ..shut });
-            }
-            return self.send(call, Reason::Timer, now);
-        }
-        let rate = if self.rules.rate { self.rate.holds_until(now) } else { None };
-        let held = rate.into_iter().chain((now < self.hold).then_some(self.hold)).max();
-        if self.shut.is_none()
-            && held.is_none()
-            && self.completions.may_send()
-            && let Some(call) = self.line.next_least_tried()
-        {
-            self.completions.take_all();
-            return self.send(call, Reason::Completion, now);
-        }
-        if self.line.ready() == 0 {
-            return self.nobody_ready(presumed_next);
-        }
-        if let Some(until) = held {
-            return Poll::Wait(until);
-        }
-        if self.shut.is_none() {
-            self.be_careful(now, dice);
-        }
-        match self.shut {
-            None => self.poll_open(now),
-            Some(shut) => self.poll_shut(shut, presumed_next, now, dice),
-        }
-    }
-
-    /// Sends that have outlived every usual refusal count as accepted in a shut lane. Where it is not known how long a
-    /// refusal takes, or takes long, something must have been heard of them: a model may think for a minute after its
-    /// answer's head.
-    fn presume(&mut self, now: Moment) -> Option<Moment> {
-        if !self.rules.presumption || self.shut.is_none() {
-            return None;
-        }
-        let usual = self.refusal_takes.at_most(4.0).max(0.3);
-        let is_usual = self.refusal_takes.count >= 3 && usual < UNHEARD;
-        let age = span(if is_usual { usual } else { UNHEARD });
-        let which = Presumed {
-            since: self.refused_sent,
-            age,
-            heard: !is_usual,
-            completions: self.completions.is_news(),
-        };
-        let (presumed, next) = self.sends.presume(which, now);
-        for _ in 0..presumed {
-            self.ramp.accepted();
-        }
-        if presumed > 0
-            && let Some(shut) = &mut self.shut
-        {
-            shut.hopeful = true;
-        }
-        next
-    }
-
-    /// Nobody waits for the lane: one that accepted last is open.
-    fn nobody_ready(&mut self, presumed_next: Option<Moment>) -> Poll {
-        let mut next = self.line.next_ready();
-        if self.shut.is_some_and(|shut| shut.hopeful) {
-            if self.sends.any_after(self.accepted_sent) {
-                next = next.into_iter().chain(presumed_next).min();
-            } else {
-                self.open();
-            }
-        }
-        next.map_or(Poll::Idle, Poll::Wait)
-    }
-
-    fn poll_open(&mut self, now: Moment) -> Poll {
-        let Some((_, call)) = self.line.next() else { return Poll::Idle };
-        match self.pace.take(self.terms_of(call), now) {
-            Ok(()) => self.send(call, Reason::Open, now),
-            Err(later) => Poll::Wait(later),
-        }
-    }
-
-    fn poll_shut(
-        &mut self,
-        shut: ShutState,
-        presumed_next: Option<Moment>,
-        now: Moment,
-        dice: &mut dyn Dice,
-    ) -> Poll {
-        if self.ramp.may_follow()
-            && let Some((_, call)) = self.line.next()
-        {
-            return match self.pace.take(self.terms_of(call), now) {
-                Ok(()) => {
-                    self.ramp.take();
-                    self.send(call, Reason::Follow, now)
-                }
-                Err(later) => Poll::Wait(later),
-            };
-        }
-        if self.completions.may_send()
-            && let Some(call) = self.line.next_in_place()
-        {
-            self.completions.take();
-            return self.send(call, Reason::Completion, now);
-        }
-        let Some(call) = self.line.next_probe() else { return Poll::Idle };
-        let terms = self.terms_of(call);
-        let slow = self.slow();
-        let next = if self.sends.timers() >= terms.unsure + self.line.len() / 10 {
-            None
-        } else {
-            let young = self.sends.too_young(terms.young, self.refused_sent, slow, now);
-            let at = young.map_or(shut.next_probe, |at| at.max(shut.next_probe));
-            if at <= now {
-                let next_probe = now + self.spacing(shut.since, now, dice);
-                let sent = self.send(call, Reason::Timer, now);
-                self.shut = Some(ShutState { next_probe, asked: now, ..shut });
-                return sent;
-            }
-            Some(at)
-        };
-        next.into_iter().chain(presumed_next).min().map_or(Poll::Idle, Poll::Wait)
-    }
-
-    /// An open lane shuts without a refusal where it is as full as it was when it refused, or where a send stays silent.
-    fn be_careful(&mut self, now: Moment, dice: &mut dyn Dice) {
-        let taken = self.sends.len() + self.running.len();
-        let places_tell = self.completions_accepted >= 3 && self.judgement.refused_after_completion() < 0.05;
-        if self.rules.room && places_tell && self.room.is_full(taken, now) {
-            let shut = self.close(Shut::Full, now, dice);
-            self.shut = Some(ShutState { hopeful: true, ..shut });
-        } else if self.rules.suspicion && self.sends.any_slow(self.accepted_sent, self.slow(), now) {
-            self.close(Shut::Slow, now, dice);
-        }
-    }
-
-    fn send(&mut self, call: CallId, reason: Reason, now: Moment) -> Poll {
-        let taken = self.line.remove(call).or_else(|| self.plain.remove(call));
-        let Some(mut waiting) = taken else { return Poll::Idle };
-        waiting.sends = waiting.sends.saturating_add(1);
-        let session = waiting.session;
-        let news = self.sessions.sent(session, waiting.weight, now);
-        let watched = self.shut.map(|shut| shut.asked).max(self.refused_sent);
-        let exposure = watched.map_or(Duration::ZERO, |watched| now.since(watched));
-        if reason != Reason::Plain {
-            self.rate.sent(now);
-        }
-        self.sends.add(Sent { at: now, reason, waiting, heard: false, presumed: false, exposure, news });
-        self.session_changed(session);
-        Poll::Send(call)
-    }
-
-    fn close(&mut self, why: Shut, now: Moment, dice: &mut dyn Dice) -> ShutState {
-        self.completions.start();
-        self.ramp.stop();
-        let next_probe = now + self.spacing(now, now, dice);
-        let shut = ShutState { why, since: now, hopeful: false, next_probe, asked: now };
-        self.shut = Some(shut);
-        shut
-    }
-
-    fn open(&mut self) {
-        if self.shut.take().is_some() {
-            self.ramp.drop_permits();
-        }
-    }
-
-    /// The time until the next probe of a lane that is shut since then.
-    fn spacing(&self, since: Moment, now: Moment, dice: &mut dyn Dice) -> Duration {
-        let preset = self.line.next_probe().and_then(|call| self.line.preset(call));
-        let recovery = if self.rules.recovery { self.recovery.mean() } else { recovery::FIXED };
-        let spacing = Spacing {
-            recovery,
-            refusal_takes: self.refusal_takes.mean,
-            ready: self.line.ready(),
-            shut_for: now.since(since),
-            left: self.line.left(),
-        };
-        spacing.next(preset.unwrap_or(Preset::Interactive).terms(), now, dice)
-    }
-
-    fn slow(&self) -> Duration {
-        span(self.acceptance_takes.at_most(4.0).max(SLOW))
-    }
-
     fn is_random(&self) -> bool {
         self.rules.random && self.judgement.is_random()
-    }
-
-    fn terms_of(&self, call: CallId) -> &'static Terms {
-        self.line.preset(call).unwrap_or(Preset::Interactive).terms()
     }
 
     fn session_changed(&mut self, session: u64) {
@@ -831,19 +377,26 @@ impl Gate {
     /// Whether nobody waits and nothing is under way or running.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.line.is_empty() && self.plain.is_empty() && self.sends.len() == 0 && self.running.is_empty()
+        self.waiting() == 0 && self.sends.len() == 0 && self.running.is_empty()
     }
 
     /// Whether a call waits here.
     #[must_use]
     pub fn waits(&self, call: CallId) -> bool {
-        self.line.contains(call) || self.plain.contains(call)
+        let is_new = self.newcomer.is_some_and(|(waiting, _)| waiting.call == call);
+        is_new || self.line.contains(call) || self.plain.contains(call)
+    }
+
+    /// What allowed the send of a call that is under way; `None`: it waits, runs or is gone.
+    #[must_use]
+    pub fn reason(&self, call: CallId) -> Option<Reason> {
+        self.sends.reason(call)
     }
 
     /// How many calls wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.line.len() + self.plain.len()
+        self.line.len() + self.plain.len() + usize::from(self.newcomer.is_some())
     }
 
     /// The most calls that the upstream runs at once, where its owner says so.
@@ -869,37 +422,6 @@ impl Gate {
     #[must_use]
     pub fn hold(&self, now: Moment) -> Option<Moment> {
         (self.hold > now).then_some(self.hold)
-    }
-
-    /// The lane as it stands, with the first `most` calls of its line. It costs more than a logarithm.
-    #[must_use]
-    pub fn view(&self, most: usize, now: Moment) -> View {
-        let hold = self.hold(now);
-        let probe = self.shut.map(|shut| shut.next_probe).filter(|_| !self.line.is_empty());
-        let floor = hold.max(if self.rules.rate { self.rate.holds_until(now) } else { None });
-        let own = if self.line.ready() == 0 { self.line.next_ready() } else { None };
-        let next = if self.line.is_empty() { None } else { probe.max(floor).max(own) };
-        let place = |(index, waiting): (usize, &Waiting)| Place {
-            call: waiting.call,
-            session: waiting.session,
-            position: index + 1,
-            not_before: (waiting.not_before > now).then_some(waiting.not_before),
-        };
-        let mut line = self.line.shown(most);
-        line.extend(self.plain.shown(most.saturating_sub(line.len())));
-        View {
-            shut: self.shut(),
-            next,
-            hold,
-            waiting: self.waiting(),
-            line: line.into_iter().enumerate().map(place).collect(),
-            pending: self.sends.len(),
-            running: self.running.len(),
-            max_running: self.rules.max_running,
-            recovery: self.recovery.shown(),
-            rate: self.rate.known().filter(|_| self.rules.rate),
-            random: self.is_random(),
-        }
     }
 }
 

@@ -17,7 +17,7 @@
 //! 5. **Never altered**: after commit every byte passes unchanged and at once.
 //! 6. **Never leaked**: no secret and no prompt is in an event.
 //!
-//! `tests/world.rs` plays a million seeded calls against them.
+//! `tests/world.rs` plays a million seeded calls against them, `tests/gate_world` as many events against the gate.
 //!
 //! # Where to go
 //! [`call`] is the life of one call; it asks [`decide`] (the table), [`wait`] and [`budget`]. [`preamble`] listens

@@ -22,7 +22,7 @@ use crate::upstream::Origin;
 
 /// So many lanes are kept before those that nobody uses are dropped.
 const MANY: usize = 1024;
-/// A lane that is shut for less than this is no news.
+/// A lane that is shut for less than this, or at which nobody waits, is no news.
 const NEWS: Duration = Duration::from_secs(2);
 
 /// A place in the settings that states how many calls an upstream runs at once: one lane is for all of them.
@@ -167,7 +167,7 @@ impl Lanes {
     pub(crate) fn ask_now(&self, id: &str) -> Option<bool> {
         let lane = self.every().into_iter().find(|lane| lane.name.id == id)?;
         let waits = lane.state().gate.waiting() > 0;
-        lane.tell(|gate, now, _| gate.ask_now(now));
+        lane.tell(|gate, _, _| gate.ask_now());
         Some(waits)
     }
 
@@ -335,7 +335,9 @@ impl State {
     /// What observers do not know yet.
     fn news(&mut self, now: Moment) -> Option<What> {
         match (self.gate.shut(), self.told) {
-            (Some((why @ (Shut::Refused(_) | Shut::Slow), since)), None) if now.since(since) >= NEWS => {
+            (Some((why @ (Shut::Refused(_) | Shut::Slow), since)), None)
+                if now.since(since) >= NEWS && self.gate.waiting() > 0 =>
+            {
                 self.told = Some(since);
                 Some(What::LaneShut { why, waiting: self.gate.waiting() })
             }

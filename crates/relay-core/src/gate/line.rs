@@ -33,6 +33,8 @@ pub(super) struct Waiting {
     /// How often it was refused where its lane was not to blame.
     pub(super) tries: u32,
     pub(super) not_before: Moment,
+    /// What of that its client or the upstream asked for; the rest is the gate's own.
+    pub(super) floor: Moment,
     /// Its answer's first byte tells of acceptance.
     pub(super) streams: bool,
     /// It waits by its own curve alone.
@@ -73,19 +75,17 @@ struct Flow {
     sent: Moment,
     /// Calls whose own wait is over.
     ready: [BTreeSet<(Moment, CallId)>; DEPTHS],
-    /// All calls.
+    /// Calls whose floor is past.
     all: [BTreeSet<(u32, Moment, CallId)>; DEPTHS],
     listed: [[Option<Listed>; DEPTHS]; 3],
+    /// How many calls there are.
+    calls: usize,
 }
 
 impl Flow {
     fn knows(&mut self, session: Session) {
         self.session = session;
         self.sent = self.sent.max(session.sent);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.all.iter().all(BTreeSet::is_empty)
     }
 }
 
@@ -109,6 +109,8 @@ pub(super) struct Line {
     order: [[BTreeSet<Listed>; DEPTHS]; 3],
     /// Calls whose own wait is not over.
     later: BTreeSet<(Moment, CallId)>,
+    /// Calls whose floor is not past.
+    bound: BTreeSet<(Moment, CallId)>,
     deadlines: BTreeSet<(Moment, CallId)>,
     /// Calls without a deadline or without a limit of sends.
     endless: usize,
@@ -149,6 +151,11 @@ impl Line {
         self.later.first().map(|(at, _)| *at)
     }
 
+    /// The earliest moment at which a call's floor is past.
+    pub(super) fn next_bound(&self) -> Option<Moment> {
+        self.bound.first().map(|(at, _)| *at)
+    }
+
     /// What the waiting calls have left to send, and when the last of them ends; `None`: some have no end.
     pub(super) fn left(&self) -> Option<(Left, Moment)> {
         let (last, _) = self.deadlines.last()?;
@@ -167,7 +174,12 @@ impl Line {
         if waiting.not_before <= now {
             flow.ready[depth].insert((waiting.rank, call));
         }
-        flow.all[depth].insert((waiting.tries, waiting.rank, call));
+        if waiting.floor <= now {
+            flow.all[depth].insert((waiting.tries, waiting.rank, call));
+        } else {
+            self.bound.insert((waiting.floor, call));
+        }
+        flow.calls += 1;
         self.calls.insert(call, waiting);
         self.list(key);
     }
@@ -176,7 +188,9 @@ impl Line {
         let waiting = self.calls.remove(&call)?;
         self.count(&waiting, false);
         self.later.remove(&(waiting.not_before, call));
+        self.bound.remove(&(waiting.floor, call));
         if let Some(flow) = self.flows.get_mut(&waiting.session) {
+            flow.calls -= 1;
             let depth = waiting.depth();
             flow.ready[depth].remove(&(waiting.rank, call));
             flow.all[depth].remove(&(waiting.tries, waiting.rank, call));
@@ -215,24 +229,31 @@ impl Line {
 
     /// Calls whose own wait is over by now wait for their turn alone.
     pub(super) fn ripen(&mut self, now: Moment) {
-        while let Some(&(at, call)) = self.later.first() {
-            if at > now {
-                return;
-            }
-            self.later.pop_first();
-            let Some(waiting) = self.calls.get(&call) else { continue };
-            let key = waiting.session;
-            if let Some(flow) = self.flows.get_mut(&key) {
+        while let Some(call) = due(&mut self.later, now) {
+            self.ripened(call, |flow, waiting| {
                 flow.ready[waiting.depth()].insert((waiting.rank, call));
-            }
-            self.list(key);
+            });
         }
+        while let Some(call) = due(&mut self.bound, now) {
+            self.ripened(call, |flow, waiting| {
+                flow.all[waiting.depth()].insert((waiting.tries, waiting.rank, call));
+            });
+        }
+    }
+
+    fn ripened(&mut self, call: CallId, into: impl FnOnce(&mut Flow, &Waiting)) {
+        let Some(waiting) = self.calls.get(&call) else { return };
+        let key = waiting.session;
+        if let Some(flow) = self.flows.get_mut(&key) {
+            into(flow, waiting);
+        }
+        self.list(key);
     }
 
     /// The call that would be ready first is ready now.
     pub(super) fn ripen_first(&mut self, now: Moment) {
         if let Some(&(_, call)) = self.later.first() {
-            self.change(call, now, |waiting| waiting.not_before = now);
+            self.change(call, now, |waiting| (waiting.not_before, waiting.floor) = (now, now));
         }
     }
 
@@ -277,7 +298,7 @@ impl Line {
                 *listed = wanted;
             }
         }
-        if flow.is_empty() {
+        if flow.calls == 0 {
             self.flows.remove(&key);
         }
     }
@@ -305,7 +326,8 @@ impl Line {
         (0..DEPTHS - 1).find_map(|depth| self.first_ready(BY_RANK, depth)).map(|(_, call)| call)
     }
 
-    /// The call that takes such a place while the lane is open: the one that was tried least, its own wait or not.
+    /// The call that takes such a place while the lane is open: the one that was tried least, whether the gate would
+    /// have it wait or not.
     pub(super) fn next_least_tried(&self) -> Option<CallId> {
         (0..DEPTHS - 1).find_map(|depth| {
             let listed = self.order[BY_TRIES][depth].first()?;
@@ -320,8 +342,11 @@ impl Line {
 
     /// The first calls in the order of their turns as it stands, for a person to see. It costs more than a logarithm.
     pub(super) fn shown(&self, most: usize) -> Vec<&Waiting> {
+        if most == 0 {
+            return Vec::new();
+        }
         let mut calls: Vec<_> = self.calls.values().collect();
-        calls.sort_by_key(|waiting| {
+        calls.sort_by_cached_key(|waiting| {
             let flow = self.flows.get(&waiting.session);
             let (load, sent) = flow.map_or((0, Moment::ZERO), |flow| (flow.session.load, flow.sent));
             let late = GIVES_WAY.mul_f64(load as f64 / 1000.0);
@@ -334,6 +359,12 @@ impl Line {
         calls.truncate(most);
         calls
     }
+}
+
+/// Takes out the first whose moment has come.
+fn due(later: &mut BTreeSet<(Moment, CallId)>, now: Moment) -> Option<CallId> {
+    later.first().filter(|(at, _)| *at <= now)?;
+    later.pop_first().map(|(_, call)| call)
 }
 
 #[cfg(test)]
@@ -353,6 +384,7 @@ mod tests {
             budget: None,
             tries: 0,
             not_before: Moment::ZERO,
+            floor: Moment::ZERO,
             streams: true,
             plain: false,
         }

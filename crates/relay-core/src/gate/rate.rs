@@ -6,7 +6,7 @@ use super::numbers::span;
 use crate::moment::Moment;
 
 /// Nothing is slower, and nothing faster, in sends a second.
-const BOUNDS: (f64, f64) = (0.02, 1e6);
+pub(super) const BOUNDS: (f64, f64) = (0.02, 1e6);
 /// How far back acceptances are counted, in seconds.
 const WINDOW: usize = 60;
 
@@ -110,12 +110,18 @@ impl Rate {
     }
 
     /// A send was refused for its rate; `later`: the sends under way that were made after it.
-    pub(super) fn refused(&mut self, sent: Moment, told: Option<Duration>, later: usize, now: Moment) {
+    pub(super) fn refused(
+        &mut self,
+        sent: Moment,
+        told: Option<Duration>,
+        later: impl FnOnce() -> usize,
+        now: Moment,
+    ) {
         self.passed = self.passed.saturating_sub(1);
         if self.changed.is_some_and(|(changed, _)| sent <= changed) {
             return;
         }
-        let later = u32::try_from(later).unwrap_or(u32::MAX);
+        let later = u32::try_from(later()).unwrap_or(u32::MAX);
         let between = self.passed.saturating_sub(later);
         let since = self.changed.map_or(sent.since_start(), |(_, before)| sent.since(before)).as_secs_f64();
         let rate = match (self.rate, told) {
@@ -158,7 +164,7 @@ mod tests {
         for (told, expected) in [(None, 1.0), (Some(0.1), 1.0), (Some(4.0), 0.25), (Some(900.0), 0.02)] {
             let mut rate = Rate::new(None);
             rate.sent(at(10.0));
-            rate.refused(at(10.0), told.map(span), 0, at(10.2));
+            rate.refused(at(10.0), told.map(span), || 0, at(10.2));
             assert_eq!(rate.known(), Some(expected));
             assert_eq!(rate.holds_until(at(10.2)), Some(at(10.2 + 1.0 / expected)));
         }
@@ -168,16 +174,16 @@ mod tests {
     fn while_somebody_waits_the_rate_is_measured() {
         let mut rate = Rate::new(None);
         rate.sent(at(0.0));
-        rate.refused(at(0.0), None, 0, at(0.2));
+        rate.refused(at(0.0), None, || 0, at(0.2));
         for second in 1..=20 {
             rate.sent(at(f64::from(second) / 2.0));
         }
         rate.sent(at(10.2));
-        rate.refused(at(10.2), None, 0, at(10.4));
+        rate.refused(at(10.2), None, || 0, at(10.4));
         let known = rate.known().unwrap();
         assert!((known - (0.7 * 20.0 / 10.2 + 0.3)).abs() < 0.01, "{known}");
         // A second refusal of the same crowd changes nothing.
-        rate.refused(at(10.3), None, 0, at(10.5));
+        rate.refused(at(10.3), None, || 0, at(10.5));
         assert_eq!(rate.known(), Some(known));
     }
 
@@ -185,18 +191,18 @@ mod tests {
     fn where_nobody_waited_the_rate_falls_by_a_fifth_but_not_below_what_passes() {
         let mut rate = Rate::new(Some(10.0));
         rate.sent(at(1.0));
-        rate.refused(at(1.0), None, 0, at(1.1));
+        rate.refused(at(1.0), None, || 0, at(1.1));
         assert_eq!(rate.known(), Some(8.0));
         for step in 0..600 {
             rate.accepted(at(100.0 + f64::from(step) / 10.0));
         }
         rate.idle();
         rate.rate = Some(0.5);
-        rate.refused(at(160.0), None, 0, at(160.1));
+        rate.refused(at(160.0), None, || 0, at(160.1));
         let known = rate.known().unwrap();
         assert!((7.5..8.1).contains(&known), "{known}");
         rate.idle();
-        rate.refused(at(400.0), None, 0, at(400.1));
+        rate.refused(at(400.0), None, || 0, at(400.1));
         assert!((rate.known().unwrap() - 0.8 * known).abs() < 1e-9);
     }
 

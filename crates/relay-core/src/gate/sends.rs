@@ -1,7 +1,7 @@
 //! Sends that are under way: made, and without a sign of acceptance or refusal yet; in the order they were made.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound::{Excluded, Unbounded};
+use std::ops::Bound::{self, Excluded, Unbounded};
 use std::time::Duration;
 
 use super::line::Waiting;
@@ -10,7 +10,7 @@ use crate::moment::Moment;
 
 /// What allowed a send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reason {
+pub enum Reason {
     /// The lane was open.
     Open,
     /// It was time to ask.
@@ -29,8 +29,6 @@ pub(super) struct Sent {
     pub(super) at: Moment,
     pub(super) reason: Reason,
     pub(super) waiting: Waiting,
-    /// A head that tells of no refusal has come.
-    pub(super) heard: bool,
     /// It has outlived every usual refusal since: it counts as accepted until more is known.
     pub(super) presumed: bool,
     /// How long the shut lane had gone unwatched.
@@ -52,16 +50,27 @@ pub(super) struct Presumed {
     pub(super) completions: bool,
 }
 
-/// The sends under way.
+/// When a send was made, its number, and its call.
+type Key = (Moment, u64, CallId);
+
+/// Sends in the order they were made.
+type Order = BTreeSet<Key>;
+
+/// The sends under way. Each question has an order of its own, so that none looks at all of them.
 #[derive(Debug, Default)]
 pub(super) struct Sends {
-    sent: BTreeMap<u64, Sent>,
-    of: BTreeMap<CallId, u64>,
+    sent: BTreeMap<CallId, (u64, Sent)>,
     next: u64,
-    /// Those sent by the clock, without a sign.
-    timers: BTreeSet<u64>,
     /// Those that are no plain ones, without a sign.
-    unsure: BTreeSet<(Moment, u64)>,
+    unsure: Order,
+    /// Of these, those sent by the clock.
+    timers: Order,
+    /// Those sent into the open lane.
+    opens: Order,
+    /// Those that were heard of.
+    heard: Order,
+    /// Those that were not, and whose first byte would tell.
+    silent: Order,
 }
 
 impl Sends {
@@ -70,30 +79,50 @@ impl Sends {
     }
 
     pub(super) fn add(&mut self, sent: Sent) {
-        let number = self.next;
-        self.next += 1;
-        self.of.insert(sent.waiting.call, number);
-        if sent.reason == Reason::Timer {
-            self.timers.insert(number);
-        }
+        let call = sent.waiting.call;
+        let key = (sent.at, self.next, call);
         if sent.reason != Reason::Plain {
-            self.unsure.insert((sent.at, number));
+            self.unsure.insert(key);
+            if sent.waiting.streams {
+                self.silent.insert(key);
+            }
         }
-        self.sent.insert(number, sent);
+        match sent.reason {
+            Reason::Timer => _ = self.timers.insert(key),
+            Reason::Open => _ = self.opens.insert(key),
+            Reason::Follow | Reason::Completion | Reason::Plain => {}
+        }
+        self.sent.insert(call, (self.next, sent));
+        self.next += 1;
     }
 
     pub(super) fn take(&mut self, call: CallId) -> Option<Sent> {
-        let number = self.of.remove(&call)?;
-        let sent = self.sent.remove(&number)?;
-        self.timers.remove(&number);
-        self.unsure.remove(&(sent.at, number));
+        let (number, sent) = self.sent.remove(&call)?;
+        self.is_sure((sent.at, number, call));
         Some(sent)
     }
 
-    pub(super) fn heard(&mut self, call: CallId) {
-        if let Some(sent) = self.of.get(&call).and_then(|number| self.sent.get_mut(number)) {
-            sent.heard = true;
+    /// There is a sign of it.
+    fn is_sure(&mut self, key: Key) {
+        if self.unsure.remove(&key) {
+            for order in [&mut self.timers, &mut self.opens, &mut self.heard, &mut self.silent] {
+                order.remove(&key);
+            }
         }
+    }
+
+    pub(super) fn heard(&mut self, call: CallId) {
+        let Some((number, sent)) = self.sent.get(&call) else { return };
+        let key = (sent.at, *number, call);
+        if self.unsure.contains(&key) {
+            self.silent.remove(&key);
+            self.heard.insert(key);
+        }
+    }
+
+    /// What allowed the send of a call.
+    pub(super) fn reason(&self, call: CallId) -> Option<Reason> {
+        self.sent.get(&call).map(|(_, sent)| sent.reason)
     }
 
     /// How many by the clock are without a sign.
@@ -110,68 +139,68 @@ impl Sends {
         age: Duration,
         now: Moment,
     ) -> Option<Moment> {
-        let young = self.unsure.iter().rev().take_while(|(at, _)| now.since(*at) < age);
-        let asks = young.filter(|(at, number)| match self.sent.get(number).map(|sent| sent.reason) {
-            Some(Reason::Timer) => true,
-            Some(Reason::Open) => since.is_none_or(|since| *at > since),
-            Some(Reason::Follow | Reason::Completion | Reason::Plain) | None => false,
-        });
-        asks.map(|(at, _)| *at + age).nth(most.saturating_sub(1))
+        let is_young = |(at, ..): &&Key| now.since(*at) < age;
+        let timers = self.timers.iter().rev().take_while(is_young).take(most);
+        let opens = self.opens.range(later_than(since)).rev().take_while(is_young).take(most);
+        let mut asks: Vec<Moment> = timers.chain(opens).map(|(at, ..)| *at).collect();
+        asks.sort_unstable();
+        asks.iter().rev().nth(most.saturating_sub(1)).map(|at| *at + age)
     }
 
     /// How many were made no earlier than `since` and are older than `age`; counted to `most`.
     pub(super) fn silent(&self, since: Moment, age: Duration, most: usize, now: Moment) -> usize {
-        let from = self.unsure.range((since, 0)..);
-        from.take_while(|(at, _)| now.since(*at) >= age).take(most).count()
+        let from = self.unsure.range((since, 0, CallId(0))..);
+        from.take_while(|(at, ..)| now.since(*at) >= age).take(most).count()
     }
 
     /// How many are younger than `age`; counted to `most`.
     pub(super) fn young(&self, age: Duration, most: usize, now: Moment) -> usize {
-        self.unsure.iter().rev().take_while(|(at, _)| now.since(*at) < age).take(most).count()
+        self.unsure.iter().rev().take_while(|(at, ..)| now.since(*at) < age).take(most).count()
     }
 
-    /// How many were made after `since`.
+    /// How many were made after `since`. It looks at each of them.
     pub(super) fn after(&self, since: Moment) -> usize {
-        self.unsure.range((Excluded((since, u64::MAX)), Unbounded)).count()
+        self.unsure.range(later_than(Some(since))).count()
     }
 
     /// Whether one that was made after `since` is without a sign.
     pub(super) fn any_after(&self, since: Option<Moment>) -> bool {
-        self.unsure.last().is_some_and(|(at, _)| since.is_none_or(|since| *at > since))
+        self.unsure.last().is_some_and(|(at, ..)| since.is_none_or(|since| *at > since))
     }
 
     /// Whether one that was made after `since` and whose first byte would tell is older than `age`, and nothing was
     /// heard of it.
     pub(super) fn any_slow(&self, since: Option<Moment>, age: Duration, now: Moment) -> bool {
-        let from = since.map_or(Unbounded, |since| Excluded((since, u64::MAX)));
-        let old = self.unsure.range((from, Unbounded)).take_while(|(at, _)| now.since(*at) > age);
-        old.filter_map(|(_, number)| self.sent.get(number)).any(|sent| sent.waiting.streams && !sent.heard)
+        self.silent.range(later_than(since)).next().is_some_and(|(at, ..)| now.since(*at) > age)
     }
 
     /// Counts sends as accepted from now on. Returns how many, and when there will be the next one.
     pub(super) fn presume(&mut self, which: Presumed, now: Moment) -> (usize, Option<Moment>) {
         let Presumed { since, age, heard, completions } = which;
-        let from = since.map_or(Unbounded, |since| Excluded((since, u64::MAX)));
         let mut told = Vec::new();
         let mut next = None;
-        for (at, number) in self.unsure.range((from, Unbounded)) {
-            let Some(sent) = self.sent.get(number) else { continue };
-            if (heard && !sent.heard) || (sent.reason == Reason::Completion && !completions) {
+        let order = if heard { &self.heard } else { &self.unsure };
+        for key @ (at, _, call) in order.range(later_than(since)) {
+            if self.reason(*call) == Some(Reason::Completion) && !completions {
                 continue;
             }
             if now.since(*at) < age {
                 next = Some(*at + age);
                 break;
             }
-            told.push((*at, *number));
+            told.push(*key);
         }
         for key in &told {
-            self.unsure.remove(key);
-            self.timers.remove(&key.1);
-            if let Some(sent) = self.sent.get_mut(&key.1) {
+            self.is_sure(*key);
+            if let Some((_, sent)) = self.sent.get_mut(&key.2) {
                 sent.presumed = true;
             }
         }
         (told.len(), next)
     }
+}
+
+/// Those made after `since`, or all.
+fn later_than(since: Option<Moment>) -> (Bound<Key>, Bound<Key>) {
+    (since.map_or(Unbounded, |since| Excluded((since, u64::MAX, CallId(u64::MAX)))), Unbounded)
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::Gate;
+use super::line::Waiting;
 use crate::event::CallId;
 use crate::fault::Fault;
 use crate::moment::Moment;
@@ -67,4 +69,38 @@ pub struct View {
     pub rate: Option<f64>,
     /// It refuses at random: holding others back would gain nothing.
     pub random: bool,
+}
+
+impl Gate {
+    /// The lane as it stands, with the first `most` calls of its line. It costs more than a logarithm.
+    #[must_use]
+    pub fn view(&mut self, most: usize, now: Moment) -> View {
+        self.seat_newcomer();
+        let hold = self.hold(now);
+        let probe = self.shut.map(|shut| shut.due()).filter(|_| !self.line.is_empty());
+        let floor = hold.max(if self.rules.rate { self.rate.holds_until(now) } else { None });
+        let own = if self.line.ready() == 0 { self.line.next_ready() } else { None };
+        let next = if self.line.is_empty() { None } else { probe.max(floor).max(own) };
+        let place = |(index, waiting): (usize, &Waiting)| Place {
+            call: waiting.call,
+            session: waiting.session,
+            position: index + 1,
+            not_before: (waiting.not_before > now).then_some(waiting.not_before),
+        };
+        let mut line = self.line.shown(most);
+        line.extend(self.plain.shown(most.saturating_sub(line.len())));
+        View {
+            shut: self.shut(),
+            next,
+            hold,
+            waiting: self.waiting(),
+            line: line.into_iter().enumerate().map(place).collect(),
+            pending: self.sends.len(),
+            running: self.running.len(),
+            max_running: self.rules.max_running,
+            recovery: self.recovery.shown(),
+            rate: self.rate.known().filter(|_| self.rules.rate),
+            random: self.is_random(),
+        }
+    }
 }
