@@ -15,6 +15,7 @@ use crate::failure::{Bar, Failure, Told};
 use crate::fault::Fault;
 use crate::redact::{in_one_line, redact};
 use crate::retry_after::Advice;
+use crate::units::show_duration;
 
 /// What the relay does towards the client.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,15 +121,15 @@ fn unsent(listener: &Listener<'_>, stop: Stop) -> Say {
                 return codex_capacity(&failure);
             }
             let what = if stop == Stop::FloorTooFar {
-                "asks for a longer wait than the patience of"
+                "asked for a pause that outlasts"
             } else {
-                "did not take this call, which was not sent, within the patience of"
+                "was short of capacity, with others before it in line, for all of"
             };
             let message = format!(
-                "steady-relay: {} is at capacity and {what} {:.0} s.\n\
+                "steady-relay: this call was not sent: {} {what} the {} that it may wait.\n\
                  hint: come back later, or raise `patience`",
                 listener.upstream,
-                listener.tried.patience.as_secs_f64()
+                show_duration(listener.tried.patience)
             );
             own(listener, status_of(failure.fault), &failure, stop_code(stop), &message)
         }

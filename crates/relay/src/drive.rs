@@ -20,7 +20,7 @@ use crate::body::{Passing, SendBody};
 use crate::clock::sleep_until;
 use crate::credential::AccountKey;
 use crate::headers::{announced, forwardable_answer, forwardable_extensions};
-use crate::lanes::Turn;
+use crate::lanes::{Turn, Word};
 use crate::open::OpenCall;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::target::Target;
@@ -61,9 +61,9 @@ enum Sent {
 
 /// How a wait is over.
 enum Over {
-    /// The turn has come.
-    Granted(bool),
-    /// It has not come in time.
+    /// The lane said so.
+    Told(Word),
+    /// The turn has not come in time.
     Patience,
     /// The relay is being stopped.
     Draining,
@@ -103,27 +103,22 @@ impl Drive {
     /// Waits for the call's turn, and keeps what it was answered: it is told should the turn not come in time.
     async fn wait(&mut self, waiting: &Waiting, told: Option<Answer>) -> Option<Answer> {
         let shared = Arc::clone(self.open.shared());
-        let (turn, hold) = match self.open.take_turn(waiting) {
+        let turn = match self.open.take_turn(waiting) {
             Turn::Now => {
                 self.open.granted();
                 return told;
             }
-            Turn::Later { turn, waiting: many, hold } => {
+            Turn::Later { turn, waiting: many } => {
                 self.open.call().stands_in_line(many);
                 self.open.emit_pending();
-                (turn, hold)
+                turn
             }
         };
-        if !waiting.plain && hold.is_some_and(|hold| hold >= waiting.until) {
-            let now = self.open.now();
-            self.open.leaves_line();
-            self.open.call().held_for_too_long(now);
-            return told;
-        }
         let mut over = pin!(async {
             tokio::select! {
                 biased;
-                granted = turn => Over::Granted(granted.is_ok()),
+                // A lane lasts as long as those that wait in it.
+                word = turn => word.map_or(Over::Patience, Over::Told),
                 () = sleep_until(&*shared.clock, waiting.until) => Over::Patience,
                 () = shared.draining() => Over::Draining,
             }
@@ -144,9 +139,13 @@ impl Drive {
             None => over.await,
         };
         match over {
-            Over::Granted(true) => self.open.granted(),
-            // A lane lasts as long as those that wait in it.
-            Over::Granted(false) | Over::Patience => self.open.leaves_line(),
+            Over::Told(Word::Go) => self.open.granted(),
+            Over::Told(Word::Held) => {
+                let now = self.open.now();
+                self.open.leaves_line();
+                self.open.call().held_for_too_long(now);
+            }
+            Over::Patience => self.open.leaves_line(),
             Over::Draining => {
                 let now = self.open.now();
                 self.open.leaves_line();

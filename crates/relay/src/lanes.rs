@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use relay_core::Moment;
+use relay_core::call::Waiting;
 use relay_core::client::Kind;
 use relay_core::config::Route;
 use relay_core::event::CallId;
@@ -118,6 +119,7 @@ impl Lanes {
                 wake: None,
                 driven: false,
                 told: None,
+                held: None,
             }),
             changed: Notify::new(),
             clock: Arc::clone(&self.clock),
@@ -163,12 +165,12 @@ impl Lanes {
         }
     }
 
-    /// Sends the next call of this lane now; `None`: there is no such lane; else whether a call waits there.
+    /// Sends the next call of this lane now; `None`: there is no such lane; false: none waits there.
     pub(crate) fn ask_now(&self, id: &str) -> Option<bool> {
         let lane = self.every().into_iter().find(|lane| lane.name.id == id)?;
-        let waits = lane.state().gate.waiting() > 0;
-        lane.tell(|gate, _, _| gate.ask_now());
-        Some(waits)
+        let mut asks = false;
+        lane.tell(|gate, _, _| asks = gate.ask_now());
+        Some(asks)
     }
 
     /// Saves what was learned.
@@ -200,7 +202,7 @@ struct State {
     gate: Gate,
     dice: RealDice,
     /// Who is told when a call's turn has come.
-    waiters: HashMap<CallId, oneshot::Sender<()>>,
+    waiters: HashMap<CallId, Waiter>,
     /// A call that has just come, and will take its turn by itself if it comes at once.
     entering: Option<CallId>,
     /// When the gate is asked again, where time alone may change something.
@@ -209,6 +211,37 @@ struct State {
     driven: bool,
     /// Since when the lane is shut, as far as observers know.
     told: Option<Moment>,
+    /// Until when it is held, as far as those that wait know.
+    held: Option<Moment>,
+}
+
+/// A call that waits, as the relay knows it.
+struct Waiter {
+    tell: oneshot::Sender<Word>,
+    /// Its patience ends then.
+    until: Moment,
+    plain: bool,
+}
+
+impl Waiter {
+    /// Whether its patience ends before the lane may send again.
+    fn waits_in_vain(&self, hold: Moment) -> bool {
+        !self.plain && self.until <= hold
+    }
+
+    fn hear_of_hold(self) {
+        // Who has gone meanwhile needs no word.
+        let _gone = self.tell.send(Word::Held);
+    }
+}
+
+/// What a call that waits is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// Its turn has come.
+    Go,
+    /// The upstream asked for a pause that its patience does not outlast.
+    Held,
 }
 
 /// What a call that enters a lane is told.
@@ -218,11 +251,9 @@ pub(crate) enum Turn {
     /// It is told when its turn has come.
     Later {
         /// Tells.
-        turn: oneshot::Receiver<()>,
+        turn: oneshot::Receiver<Word>,
         /// How many wait, it among them.
         waiting: usize,
-        /// Nothing is sent before then.
-        hold: Option<Moment>,
     },
 }
 
@@ -249,7 +280,12 @@ impl Lane {
     }
 
     /// The same for a call that waits from now on.
-    fn enter(self: &Arc<Self>, call: CallId, event: impl FnOnce(&mut Gate, Moment, &mut RealDice)) -> Turn {
+    fn enter(
+        self: &Arc<Self>,
+        call: CallId,
+        waiting: Waiting,
+        event: impl FnOnce(&mut Gate, Moment, &mut RealDice),
+    ) -> Turn {
         let now = self.clock.now();
         let mut state = self.state();
         let before = state.wake;
@@ -261,8 +297,12 @@ impl Lane {
             Turn::Now
         } else {
             let (tell, turn) = oneshot::channel();
-            state.waiters.insert(call, tell);
-            Turn::Later { turn, waiting: state.gate.waiting(), hold: state.gate.hold(now) }
+            let waiter = Waiter { tell, until: waiting.until, plain: waiting.plain };
+            match state.gate.hold(now) {
+                Some(hold) if waiter.waits_in_vain(hold) => waiter.hear_of_hold(),
+                Some(_) | None => _ = state.waiters.insert(call, waiter),
+            }
+            Turn::Later { turn, waiting: state.gate.waiting() }
         };
         self.go_on(state, before, now);
         turn
@@ -270,6 +310,7 @@ impl Lane {
 
     /// All that could go has gone; `before`: when the gate was to be asked again until then.
     fn go_on(self: &Arc<Self>, mut state: MutexGuard<'_, State>, before: Option<Moment>, now: Moment) {
+        state.tell_of_hold(now);
         if !state.driven && state.wake.is_some() {
             // At the very end there is nobody left to drive it, and nobody to wait for it.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -289,13 +330,17 @@ impl Lane {
 
     /// Asks the gate again whenever it said so, for as long as it says so.
     async fn drive(self: Arc<Self>) {
+        let mut driving = Driving(Some(Arc::clone(&self)));
         loop {
             let wake = {
                 let mut state = self.state();
                 state.driven = state.wake.is_some();
                 state.wake
             };
-            let Some(wake) = wake else { return };
+            let Some(wake) = wake else {
+                driving.0 = None;
+                return;
+            };
             tokio::select! {
                 () = sleep_until(&*self.clock, wake) => self.tell(|_, _, _| ()),
                 () = self.changed.notified() => {}
@@ -304,14 +349,39 @@ impl Lane {
     }
 }
 
+/// Somebody sees to it that a lane goes on. Dropped before its time, it says that nobody does any more.
+struct Driving(Option<Arc<Lane>>);
+
+impl Drop for Driving {
+    fn drop(&mut self) {
+        if let Some(lane) = &self.0 {
+            lane.state().driven = false;
+        }
+    }
+}
+
 impl State {
+    /// Those whose patience ends before the lane may send again are told so: they would wait for nothing.
+    fn tell_of_hold(&mut self, now: Moment) {
+        let hold = self.gate.hold(now);
+        if hold == self.held {
+            return;
+        }
+        self.held = hold;
+        let Some(hold) = hold else { return };
+        for (_, waiter) in self.waiters.extract_if(|_, waiter| waiter.waits_in_vain(hold)) {
+            waiter.hear_of_hold();
+        }
+    }
+
     /// Lets all calls go whose turn it is.
     fn grant_all(&mut self, now: Moment) {
         let wake = loop {
             match self.gate.poll(now, &mut self.dice) {
                 Poll::Send(call) if self.entering == Some(call) => self.entering = None,
                 Poll::Send(call) => {
-                    let told = self.waiters.remove(&call).is_some_and(|turn| turn.send(()).is_ok());
+                    let waiter = self.waiters.remove(&call);
+                    let told = waiter.is_some_and(|waiter| waiter.tell.send(Word::Go).is_ok());
                     if !told {
                         // Its client has just gone.
                         self.gate.left(call, true, now);
@@ -369,9 +439,9 @@ impl Ticket {
     }
 
     /// The call comes to its lane.
-    pub(crate) fn enter(&mut self, arrival: Arrival) -> Turn {
+    pub(crate) fn enter(&mut self, arrival: Arrival, waiting: Waiting) -> Turn {
         self.entered = true;
-        self.lane.enter(self.call, |gate, now, _| gate.arrive(arrival, now))
+        self.lane.enter(self.call, waiting, |gate, now, _| gate.arrive(arrival, now))
     }
 
     /// Its send begins.
@@ -390,12 +460,12 @@ impl Ticket {
     }
 
     /// Its send is over. It waits again, or has left.
-    pub(crate) fn settled(&mut self, settled: Settled) -> Option<Turn> {
+    pub(crate) fn settled(&mut self, settled: Settled, waiting: Option<Waiting>) -> Option<Turn> {
         let call = self.call;
         self.sent = false;
         let tell = |gate: &mut Gate, now, dice: &mut RealDice| gate.settled(call, settled, now, dice);
-        if settled.back.is_some() {
-            return Some(self.lane.enter(call, tell));
+        if let Some(waiting) = waiting {
+            return Some(self.lane.enter(call, waiting, tell));
         }
         self.entered = false;
         self.lane.tell(tell);

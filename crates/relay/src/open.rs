@@ -85,7 +85,7 @@ impl OpenCall {
         }
         let (sends, budget) = self.call.counted();
         let Place { session, weight, streams } = self.place;
-        self.ticket.enter(Arrival {
+        let arrival = Arrival {
             call: self.id,
             session,
             since: self.call.first_opened(),
@@ -97,7 +97,8 @@ impl OpenCall {
             not_before: waiting.not_before,
             streams,
             plain: waiting.plain,
-        })
+        };
+        self.ticket.enter(arrival, *waiting)
     }
 
     /// Its turn has come.
@@ -131,8 +132,9 @@ impl OpenCall {
         let report = Report::of(&failure, self.call.profile(), &mut dice);
         self.call.failed(failure, now, &mut dice);
         self.emit_pending();
-        let back = self.call.waiting().map(|waiting| waiting.not_before.unwrap_or(now));
-        self.turn = self.ticket.settled(Settled { report, back });
+        let waiting = self.call.waiting();
+        let back = waiting.map(|waiting| waiting.not_before.unwrap_or(now));
+        self.turn = self.ticket.settled(Settled { report, back }, waiting);
     }
 
     /// A failure was told after output, and the answer ended with it.

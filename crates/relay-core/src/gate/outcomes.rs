@@ -12,6 +12,10 @@ use crate::dice::Dice;
 use crate::event::CallId;
 use crate::moment::Moment;
 
+/// A pause that the upstream asks for holds the whole lane for no longer: then somebody asks again, who may hear of
+/// another one. The call that was told so itself is not sent before.
+const LONGEST_HOLD: Duration = Duration::from_secs(600);
+
 impl Gate {
     /// The head of an answer came that tells of no refusal. That is less than acceptance, which the first event of the
     /// answer tells, but the send is not silent any more.
@@ -92,6 +96,7 @@ impl Gate {
     /// The refusal of a send. Where the lane is not to blame, its call waits by itself.
     fn refused(&mut self, sent: &Sent, refusal: Refusal, now: Moment, dice: &mut dyn Dice) {
         if let Some(told) = refusal.told.filter(|told| !told.is_zero()) {
+            let told = told.min(LONGEST_HOLD);
             self.hold = self.hold.max(now + told + backoff::spread(told, dice));
         }
         if refusal.class == Class::Rate && self.rules.rate {

@@ -20,10 +20,11 @@ const SLOW: f64 = 4.0;
 pub(super) const UNHEARD: f64 = 3.0;
 
 impl Gate {
-    /// A person asks for a send now: the next call goes, whatever holds it.
-    pub fn ask_now(&mut self) {
+    /// A person asks for a send now: the next call goes, whatever holds it. False where none waits.
+    pub fn ask_now(&mut self) -> bool {
         self.seat_newcomer();
         self.ask_now = !self.line.is_empty();
+        self.ask_now
     }
 
     /// What to do next. A send that it names is made: it counts as under way from here on.

@@ -399,6 +399,17 @@ fn a_plain_call_is_held_by_a_lack_of_places_alone() {
 }
 
 #[test]
+fn a_pause_of_an_hour_is_asked_about_after_ten_minutes() {
+    let mut lane = lane(plain_rules());
+    lane.gate.arrive(arrival(1, 1, lane.now), lane.now);
+    assert_eq!(lane.sent(), [(1, Reason::Open)]);
+    let told = Some(Duration::from_secs(3600));
+    lane.refused(1, Refusal { told, ..REFUSAL });
+    let hold = lane.gate.hold(lane.now).unwrap().since(lane.now);
+    assert!((600..=601).contains(&hold.as_secs()), "{hold:?}");
+}
+
+#[test]
 fn a_person_who_asks_gets_one_send_whatever_holds_it() {
     let mut lane = lane(plain_rules());
     lane.shut(3);

@@ -112,8 +112,8 @@ async fn a_pause_beyond_a_calls_patience_is_told_at_once_in_its_clients_form() {
         invents_no_time(&answer);
         let words = words(&answer, pointer);
         if status != 200 {
-            assert!(words.starts_with("steady-relay: 127.0.0.1 "), "{words}");
-            assert!(words.contains("asks for a longer wait than the patience of 60 s"), "{words}");
+            assert!(words.starts_with("steady-relay: this call was not sent: 127.0.0.1 "), "{words}");
+            assert!(words.contains("asked for a pause that outlasts the 60s that it may wait"), "{words}");
             assert!(words.contains("\nhint: "), "{words}");
         }
         let story = bench.story(2).await;
@@ -122,6 +122,27 @@ async fn a_pause_beyond_a_calls_patience_is_told_at_once_in_its_clients_form() {
         let page = page_until(&bench, |page| page["open_calls"] == serde_json::json!([])).await;
         assert!(page["lanes"].as_array().unwrap().iter().all(|lane| lane["waiting"] == 0), "{page:#}");
     }
+}
+
+#[tokio::test]
+async fn a_pause_that_comes_while_a_call_waits_is_told_at_once_where_it_outlasts_its_patience() {
+    let up = Upstream::start(Script::by(|_, number| match number {
+        0 => wire::overloaded_503(),
+        _ => Reply::status(503).header("retry-after", "3600").json("{}"),
+    }))
+    .await
+    .unwrap();
+    let bench = Bench::with(impatient(&up.url(), Duration::from_secs(60))).await;
+    let mut waiting = bench.client().await;
+    waiting.send(&plain(TURN)).await.unwrap();
+    bench.faults(1, 1).await;
+    let told = bench.ask(&plain(TURN)).await;
+    assert_eq!((told.status, told.text().as_str()), (503, "{}"));
+    // Whoever waited for the lane gets what it was answered itself.
+    let answer = waiting.read().await;
+    assert_eq!((answer.status, answer.ending), (503, Ending::Complete));
+    assert!(answer.ended_at.unwrap() < SOON, "{:?}", answer.ended_at);
+    assert_eq!(bench.story(1).await.split(", ").last(), Some("gave_up"));
 }
 
 #[tokio::test]
@@ -138,7 +159,7 @@ async fn claude_code_is_told_of_a_pause_in_its_own_form() {
     let body = answer.json();
     assert_eq!(body["type"], "error");
     let words = body["error"]["message"].as_str().unwrap();
-    assert!(words.contains("asks for a longer wait than the patience of 60 s"), "{words}");
+    assert!(words.contains("asked for a pause that outlasts the 60s that it may wait"), "{words}");
     invents_no_time(&answer);
     assert_eq!(up.requests().len(), 1);
 }
@@ -230,10 +251,7 @@ async fn one_that_was_never_sent_is_told_so_in_its_clients_form() {
         if status == 200 {
             assert_eq!(words, wire::AT_CAPACITY);
         } else {
-            assert!(
-                words.contains("did not take this call, which was not sent, within the patience of 0 s"),
-                "{words}"
-            );
+            assert!(words.contains("with others before it in line, for all of the 300ms"), "{words}");
         }
         assert_eq!(bench.story(3).await, "opened, line, gave_up");
         assert_eq!(busy.after(before), Vec::<String>::new());
