@@ -214,7 +214,8 @@ impl Book {
         let load = self.sessions.get(&known.arrival.session).map_or(0, |session| session.load);
         let rank = known.arrival.since + known.arrival.preset.terms().gives_way;
         if self.rules.max_running.is_some() {
-            return (load, rank);
+            // Those that have as much under way take turns, which goes by what the lane remembers of them.
+            return (load, Moment::ZERO);
         }
         (0, rank + Duration::from_millis(5 * load))
     }
