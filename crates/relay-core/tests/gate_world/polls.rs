@@ -284,7 +284,7 @@ impl Book {
             })
             && view.shut == self.gate.shut()
             && view.hold == self.gate.hold(self.now)
-            && (self.gated > 0 || view.next.is_none())
+            && (self.waiting() > 0 || view.next.is_none())
             && (view.shut.is_none() || self.gated == 0 || view.next.is_some());
         law(holds, "a person sees what is")
     }

@@ -197,3 +197,52 @@ fn a_random_lane_does_not_shut_and_opens_at_the_first_acceptance() {
     other.accepted(asks);
     assert!(!other.is_open());
 }
+
+#[test]
+fn a_time_in_which_nobody_waited_says_nothing_about_recovery() {
+    let mut lane = lane(plain_rules());
+    lane.shut(2);
+    lane.left(1);
+    lane.left(2);
+    // The next day somebody comes, and is served.
+    lane.passes(14.0 * 3600.0);
+    lane.gate.arrive(arrival(3, 3, lane.now), lane.now);
+    assert_eq!(lane.sent(), [(3, Reason::Timer)]);
+    lane.passes(1.0);
+    lane.accepted(3);
+    assert!(lane.gate.recovery.mean() < 10.0, "{}", lane.gate.recovery.mean());
+}
+
+#[test]
+fn after_a_pause_that_is_too_long_to_keep_one_asks_for_all() {
+    let mut lane = lane(plain_rules());
+    lane.arrive(1, 1);
+    lane.sent();
+    lane.refused(1, Refusal { told: Some(Duration::from_secs(3600)), ..REFUSAL });
+    for call in 2..8 {
+        lane.arrive(call, call);
+    }
+    assert_eq!(lane.sent(), []);
+    lane.passes(602.0);
+    assert_eq!(lane.sent().len(), 1);
+}
+
+#[test]
+fn streams_that_a_rate_limit_cuts_together_lower_the_rate_once() {
+    let mut lane = lane(plain_rules());
+    for call in 1..=5 {
+        lane.arrive(call, call);
+    }
+    assert_eq!(lane.sent().len(), 5);
+    for call in 1..=5 {
+        lane.accepted(call);
+    }
+    let rate = Refusal { class: Class::Rate, ..REFUSAL };
+    let mut rates = Vec::new();
+    for call in 1..=5 {
+        lane.passes(0.1);
+        lane.gate.refused_late(CallId(call), rate, lane.now, &mut lane.dice);
+        rates.push(lane.gate.rate.known().unwrap());
+    }
+    assert!(rates.windows(2).all(|pair| pair[0] == pair[1]), "{rates:?}");
+}
