@@ -19,7 +19,7 @@
 //!
 //! A pure state machine: the moment and the dice are handed in. Tell it what happened, then ask [`Gate::poll`] until it
 //! has nothing more to send; ask again at the moment that it names. Every event costs a logarithm of the calls that
-//! wait, and a look at the sends that are under way.
+//! wait and of the sends that are under way. `tests/gate_world` holds it to what it promises.
 
 mod backoff;
 mod completions;
