@@ -214,7 +214,8 @@ impl Gate {
                 plain: false,
             };
             // A rate limit is about when it was sent: many that are cut together are one adjustment.
-            let at = if refusal.class == Class::Rate && self.rules.rate { sent } else { now };
+            let is_rate = self.rules.rate && refusal.class == Class::Rate;
+            let at = if is_rate { sent } else { now };
             let sent =
                 Sent { at, reason: Reason::Open, waiting, presumed: false, exposure: Duration::ZERO, news };
             let takes = self.refusal_takes;
