@@ -6,22 +6,27 @@ use anyhow::Result;
 use std::path::Path;
 use std::process::Command;
 
-/// Measures the release program: `--instructions` counts, `--gate` measures the gate alone, all else goes on to
-/// `relay-bench run`.
+/// Measures the release program: `--instructions` counts, `--gate` measures the gate alone, `--crowd` plays a crowd at
+/// a service that is short of capacity; all else goes on to `relay-bench run`.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
-    if words == ["--instructions"] {
-        return instructions(root);
+    match words {
+        ["--instructions"] => instructions(root),
+        ["--gate"] => succeed(&mut cargo(root, "run --release --locked -p relay-bench -- gate")),
+        ["--crowd", words @ ..] => measure(root, "crowd", words),
+        words => measure(root, "run", words),
     }
-    if words == ["--gate"] {
-        return succeed(&mut cargo(root, "run --release --locked -p relay-bench -- gate"));
-    }
-    measure(root, "run", words)
 }
 
 /// Counts instructions; fails where a request costs more than the ceiling in `relay-bench/src/instructions.rs`.
 pub(crate) fn instructions(root: &Path) -> Result<()> {
     setup::valgrind(root)?;
     measure(root, "instructions", &[])
+}
+
+/// Five minutes of a crowd in five seconds, for each service. Fails where the gate serves fewer than 99 of 100 calls, or
+/// sends more for each than calls that wait by themselves, which are more than twice as many on a quiet machine.
+pub(crate) fn crowd(root: &Path) -> Result<()> {
+    measure(root, "crowd", &["--rate", "60", "--minutes", "5", "--seeds", "1"])
 }
 
 fn measure(root: &Path, verb: &str, words: &[&str]) -> Result<()> {

@@ -27,7 +27,7 @@ enum Done {
     Skipped(String),
 }
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 12] = [
     Check { name: "setup", what: "real clients in target/test-env", run: setup },
     Check { name: "fmt", what: "formatting", run: fmt },
     Check { name: "clippy", what: "lints", run: clippy },
@@ -38,6 +38,11 @@ const CHECKS: [Check; 11] = [
     Check { name: "cases", what: "wire cases on the release program", run: cases },
     Check { name: "soak", what: "nothing grows and nothing stays open under load", run: soak },
     Check { name: "instructions", what: "a request costs no more than it did", run: instructions },
+    Check {
+        name: "crowd",
+        what: "a crowd at a service short of capacity is served, and spares it",
+        run: crowd,
+    },
     Check { name: "clients", what: "real clients on the release program", run: clients },
 ];
 
@@ -242,6 +247,14 @@ fn instructions(root: &Path) -> Result<Done> {
         return Ok(Done::Skipped("valgrind is asked to count on Linux only".to_owned()));
     }
     bench::instructions(root)?;
+    Ok(Done::Passed)
+}
+
+fn crowd(root: &Path) -> Result<Done> {
+    if !cfg!(target_os = "linux") {
+        return Ok(Done::Skipped("only Linux tells what a program uses".to_owned()));
+    }
+    bench::crowd(root)?;
     Ok(Done::Passed)
 }
 

@@ -3,12 +3,13 @@
 //! ```text
 //! cargo xtask test                   install what the tests need, then run every check
 //! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core unit release cases soak
-//!                                    instructions clients)
+//!                                    instructions crowd clients)
 //! cargo xtask soak --minutes 5       the release program under load for so long; 1 unless said
 //! cargo xtask bench --quick          the release program beside a direct connection and a bare proxy
 //! cargo xtask bench --instructions   instructions per request, which valgrind counts, and their ceiling
 //! cargo xtask bench --gate           what the capacity gate costs with many calls in it
-//! cargo xtask mutate [WORD]           bugs planted in the gate one by one; its tests are to catch them all
+//! cargo xtask bench --crowd          thirty agents at a service that is short of capacity
+//! cargo xtask mutate [WORD]          bugs planted in the gate one by one; its tests are to catch them all
 //! cargo xtask simulate --check       the gate in virtual time, beside other policies and its targets
 //! cargo xtask setup                  only install
 //! cargo xtask fuzz [--minutes N] [TARGET]
@@ -32,8 +33,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | soak [--minutes N] | bench [--rounds N] [--quick] | \
-     bench --instructions | bench --gate | mutate [WORD] | \
-     simulate [--help] | setup | fuzz [--minutes N] [TARGET]";
+     bench --instructions | bench --gate | bench --crowd [OPTIONS] | mutate [WORD] | simulate [--help] | setup | \
+     fuzz [--minutes N] [TARGET]";
 
 fn main() -> ExitCode {
     match run(&std::env::args().skip(1).collect::<Vec<_>>()) {

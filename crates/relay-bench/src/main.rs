@@ -7,10 +7,12 @@
 //! relay-bench run RELAY        starts both and the relay, measures, prints a table
 //! relay-bench instructions RELAY  starts them under valgrind, counts instructions, prints a table
 //! relay-bench gate             measures the capacity gate alone, with many calls in it
+//! relay-bench crowd RELAY      thirty agents at a service that is short of capacity, with the gate and without
 //! relay-bench load URL SECONDS asks a relay that runs already, for a profiler to look at
 //! ```
 
 mod bare;
+mod crowd;
 mod gate;
 mod instructions;
 mod load;
@@ -31,10 +33,11 @@ fn main() -> Result<()> {
         ["run", relay, rest @ ..] => runtime.block_on(scenes::run(relay, rest)),
         ["instructions", relay] => runtime.block_on(instructions::run(relay)),
         ["gate"] => gate::run(),
+        ["crowd", relay, rest @ ..] => runtime.block_on(crowd::run(relay, rest)),
         ["load", url, seconds] => runtime.block_on(load(url, seconds.parse()?)),
         _ => bail!(
             "usage: relay-bench origin | bare URL | run RELAY [--rounds N] [--quick] | \
-             instructions RELAY | gate | load URL SECONDS"
+             instructions RELAY | gate | crowd RELAY | load URL SECONDS"
         ),
     }
 }

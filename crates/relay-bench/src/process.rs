@@ -59,13 +59,7 @@ impl Measured {
 
     /// CPU time used so far, in microseconds.
     pub(crate) fn cpu_us(&self) -> Result<f64> {
-        let schedstat = std::fs::read_dir(format!("/proc/{}/task", self.child.id()))?;
-        let mut nanos = 0_u64;
-        for task in schedstat {
-            let text = std::fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
-            nanos += text.split_whitespace().next().and_then(|first| first.parse::<u64>().ok()).unwrap_or(0);
-        }
-        Ok(nanos as f64 / 1000.0)
+        cpu_us_of(&self.child.id().to_string())
     }
 
     /// Resident memory, in KiB.
@@ -74,6 +68,17 @@ impl Measured {
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
         Ok(line.trim().trim_end_matches("kB").trim().parse::<u64>()? as f64)
     }
+}
+
+/// CPU time that a process has used so far, in microseconds; `self` is this one.
+pub(crate) fn cpu_us_of(process: &str) -> Result<f64> {
+    let schedstat = std::fs::read_dir(format!("/proc/{process}/task"))?;
+    let mut nanos = 0_u64;
+    for task in schedstat {
+        let text = std::fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
+        nanos += text.split_whitespace().next().and_then(|first| first.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(nanos as f64 / 1000.0)
 }
 
 impl Drop for Measured {

@@ -260,6 +260,10 @@ impl Call {
     /// # Panics
     /// Where a send is under way: whoever has lost track of it must not send twice.
     pub fn next(&mut self, now: Moment) -> Step {
+        if self.state == State::New && self.budget.is_spent() {
+            // It would wait for a turn that it may not take.
+            return self.end(Ending::GaveUp(Stop::SendsSpent, None));
+        }
         if self.state == State::New {
             // From here on it is kept waiting: what came before was its own upload.
             self.wait(None, self.profile.gate.is_some(), now);
@@ -325,10 +329,12 @@ impl Call {
 
     fn over(&mut self, now: Moment) {
         let wait = now.since(self.since);
-        let State::Waiting(Waiting { not_before, in_line, .. }) = self.state else { return };
-        // Its curve is what it is charged with: no timer is on time to the microsecond.
+        let State::Waiting(Waiting { not_before, in_line, plain, .. }) = self.state else { return };
+        // Its curve is what it is charged with: no timer is on time to the microsecond. What its lane adds is no such
+        // lateness.
         let curve = not_before.map_or(Duration::ZERO, |own| own.since(self.since));
-        let charged = if in_line { wait } else { wait.min(curve) };
+        let is_held = in_line || (!plain && wait > curve + GRACE);
+        let charged = if is_held { wait } else { wait.min(curve) };
         self.waited = self.waited.saturating_add(if not_before.is_some() { charged } else { wait });
         if !self.waits_for_a_place() {
             self.borne = self.borne.saturating_add(charged);

@@ -208,7 +208,7 @@ pub struct Route {
     pub upstream: Option<String>,
     /// The profile to use.
     pub profile: Option<ProfileChoice>,
-    /// The most of these calls that one lane runs at once, in place of what its upstream says.
+    /// The most of these calls that an upstream works on at once, in place of what its entry says.
     pub max_running: Option<NonZeroU32>,
     /// Numbers in place of the profile's; they fit every profile that the route can meet.
     pub overrides: ProfileOverrides,

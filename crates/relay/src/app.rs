@@ -95,11 +95,12 @@ impl Relay {
         self.current.load().observers.notice(notice);
     }
 
-    /// From now on calls go by these settings; open ones keep those they began with. `tls` where that changed.
-    /// Addresses, port and token stay as they are.
+    /// From now on calls go by these settings; open ones keep those they began with, but the number of places. `tls`
+    /// where that changed. Addresses, port and token stay as they are.
     pub fn reload(&self, config: Config, targets: Targets, tls: Option<Arc<rustls::ClientConfig>>) {
-        let next = self.current.load().under(config, targets, tls);
-        self.current.store(Arc::new(next));
+        let next = Arc::new(self.current.load().under(config, targets, tls));
+        self.current.store(Arc::clone(&next));
+        next.renumber_lanes();
     }
 
     /// Stops taking calls, waits for those that are open, at most as long as the settings say, or until

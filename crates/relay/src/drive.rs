@@ -116,6 +116,7 @@ impl Drive {
         };
         if !waiting.plain && hold.is_some_and(|hold| hold >= waiting.until) {
             let now = self.open.now();
+            self.open.leaves_line();
             self.open.call().held_for_too_long(now);
             return told;
         }
@@ -145,9 +146,10 @@ impl Drive {
         match over {
             Over::Granted(true) => self.open.granted(),
             // A lane lasts as long as those that wait in it.
-            Over::Granted(false) | Over::Patience => {}
+            Over::Granted(false) | Over::Patience => self.open.leaves_line(),
             Over::Draining => {
                 let now = self.open.now();
+                self.open.leaves_line();
                 self.open.call().drain(now);
             }
         }

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use relay_core::Moment;
+use relay_core::client::Kind;
+use relay_core::config::Route;
 use relay_core::event::CallId;
 use relay_core::gate::{Arrival, Gate, Learned, Poll, Refusal, Rules, Settled, Shut, View};
 use tokio::sync::{Notify, oneshot};
@@ -28,8 +30,17 @@ const NEWS: Duration = Duration::from_secs(2);
 pub(crate) struct Places {
     /// The most calls that run at once.
     pub(crate) most: NonZeroU32,
-    /// The route that says so, by its place; `None`: the upstream's own entry.
-    pub(crate) route: Option<usize>,
+    /// The calls that the route which says so fits; `None`: the upstream's own entry says so.
+    pub(crate) route: Option<String>,
+}
+
+impl Places {
+    /// The calls that a route fits, whatever its place among the others.
+    pub(crate) fn of_route(route: &Route) -> String {
+        let Route { path, client, model, .. } = route;
+        let client = client.map(Kind::name);
+        format!("{path:?} {client:?} {model:?}")
+    }
 }
 
 /// What makes a lane.
@@ -59,7 +70,7 @@ impl Lanes {
     /// The lane of a call; `material` tells its account from all others where the lane is new.
     pub(crate) fn lane(&self, made: &Made<'_>, material: impl FnOnce() -> Vec<u8>) -> Arc<Lane> {
         let key = match &made.places {
-            Some(places) => self.keyed.hash_one((made.origin, places.route)),
+            Some(places) => self.keyed.hash_one((made.origin, &places.route)),
             None => self.keyed.hash_one((made.origin, made.account.number(), made.model)),
         };
         let mut lanes = self.all();
@@ -88,8 +99,9 @@ impl Lanes {
             Some(Places { route: None, .. }) => (None, self.file.id(&origin, b"all", None)),
             None => (made.model, self.file.id(&origin, &material(), made.model)),
         };
-        let places = made.places.as_ref().map(|places| places.most);
-        let rules = Rules { max_running: places.map(count), ..Rules::default() };
+        let most = made.places.as_ref().map(|places| count(places.most));
+        let rules = Rules { max_running: most, ..Rules::default() };
+        let stated = made.places.as_ref().map(|places| (made.origin.clone(), places.route.clone()));
         let gate = match self.file.recall(&id, self.clock.wall()) {
             Some(learned) => Gate::with(rules, &learned),
             None => Gate::new(rules),
@@ -97,6 +109,7 @@ impl Lanes {
         let name = LaneName { id, model: model.map(Into::into), upstream: made.upstream.into() };
         Lane {
             name,
+            stated,
             state: Mutex::new(State {
                 gate,
                 dice: RealDice::default(),
@@ -139,6 +152,17 @@ impl Lanes {
         views
     }
 
+    /// The settings were changed. Where they state a number of places, it is the one from now on, for those that wait
+    /// as well.
+    pub(crate) fn renumber(&self, stated: impl Fn(&Origin, Option<&str>) -> Option<NonZeroU32>) {
+        for lane in self.every() {
+            let most = lane.stated.as_ref().and_then(|(origin, route)| stated(origin, route.as_deref()));
+            if let Some(most) = most {
+                lane.has_places(most);
+            }
+        }
+    }
+
     /// Sends the next call of this lane now; `None`: there is no such lane; else whether a call waits there.
     pub(crate) fn ask_now(&self, id: &str) -> Option<bool> {
         let lane = self.every().into_iter().find(|lane| lane.name.id == id)?;
@@ -163,6 +187,8 @@ impl Lanes {
 /// One lane.
 pub(crate) struct Lane {
     name: LaneName,
+    /// Where the number of its places stands: at this upstream, and in which route.
+    stated: Option<(Origin, Option<String>)>,
     state: Mutex<State>,
     /// The moment to look again has changed.
     changed: Notify,
@@ -215,15 +241,18 @@ impl Lane {
     fn tell(self: &Arc<Self>, event: impl FnOnce(&mut Gate, Moment, &mut RealDice)) {
         let now = self.clock.now();
         let mut state = self.state();
+        let before = state.wake;
         let State { gate, dice, .. } = &mut *state;
         event(gate, now, dice);
-        self.go_on(state, now);
+        state.grant_all(now);
+        self.go_on(state, before, now);
     }
 
     /// The same for a call that waits from now on.
     fn enter(self: &Arc<Self>, call: CallId, event: impl FnOnce(&mut Gate, Moment, &mut RealDice)) -> Turn {
         let now = self.clock.now();
         let mut state = self.state();
+        let before = state.wake;
         let State { gate, dice, entering, .. } = &mut *state;
         event(gate, now, dice);
         *entering = Some(call);
@@ -235,13 +264,12 @@ impl Lane {
             state.waiters.insert(call, tell);
             Turn::Later { turn, waiting: state.gate.waiting(), hold: state.gate.hold(now) }
         };
-        self.go_on(state, now);
+        self.go_on(state, before, now);
         turn
     }
 
-    fn go_on(self: &Arc<Self>, mut state: MutexGuard<'_, State>, now: Moment) {
-        let before = state.wake;
-        state.grant_all(now);
+    /// All that could go has gone; `before`: when the gate was to be asked again until then.
+    fn go_on(self: &Arc<Self>, mut state: MutexGuard<'_, State>, before: Option<Moment>, now: Moment) {
         if !state.driven && state.wake.is_some() {
             // At the very end there is nobody left to drive it, and nobody to wait for it.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -279,7 +307,7 @@ impl Lane {
 impl State {
     /// Lets all calls go whose turn it is.
     fn grant_all(&mut self, now: Moment) {
-        self.wake = loop {
+        let wake = loop {
             match self.gate.poll(now, &mut self.dice) {
                 Poll::Send(call) if self.entering == Some(call) => self.entering = None,
                 Poll::Send(call) => {
@@ -293,6 +321,15 @@ impl State {
                 Poll::Idle => break None,
             }
         };
+        self.wake = wake.into_iter().chain(self.news_at(now)).min();
+    }
+
+    /// When it is news that the lane is shut, where that is still to come.
+    fn news_at(&self, now: Moment) -> Option<Moment> {
+        let (Some((Shut::Refused(_) | Shut::Slow, since)), None) = (self.gate.shut(), self.told) else {
+            return None;
+        };
+        Some(since + NEWS).filter(|at| *at > now)
     }
 
     /// What observers do not know yet.
@@ -344,7 +381,7 @@ impl Ticket {
 
     /// A success's head came.
     pub(crate) fn heard(&self) {
-        self.lane.state().gate.heard(self.call);
+        self.lane.tell(|gate, _, _| gate.heard(self.call));
     }
 
     /// Its answer was committed.

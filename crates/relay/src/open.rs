@@ -106,6 +106,11 @@ impl OpenCall {
         self.call.granted(now);
     }
 
+    /// Its turn has not come, and is not waited for any more.
+    pub(crate) fn leaves_line(&mut self) {
+        self.ticket.leave();
+    }
+
     /// Its send begins.
     pub(crate) const fn sends(&mut self) {
         self.ticket.sends();

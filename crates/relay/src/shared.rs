@@ -21,7 +21,7 @@ use crate::credential::AccountKey;
 use crate::guard::Guard;
 use crate::hops::Hop;
 use crate::kept::KeptBody;
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, Places};
 use crate::learned::LearnedFile;
 use crate::local_token::local_token;
 use crate::observe::status::Status;
@@ -164,6 +164,16 @@ impl Shared {
             tls,
             lasting: Arc::clone(&self.lasting),
         }
+    }
+
+    /// Lanes have the number of places that the settings state now.
+    pub(crate) fn renumber_lanes(&self) {
+        self.lanes.renumber(|origin, route| match route {
+            Some(fits) => {
+                self.config.routes.iter().find(|route| Places::of_route(route) == fits)?.max_running
+            }
+            None => self.targets.max_running(origin),
+        });
     }
 
     /// How a request of a client that speaks `version` gets to `upstream`.

@@ -75,7 +75,7 @@ pub struct Upstream {
     pub http2: Option<Http2>,
     /// The proxy on the way; as the settings say for all where it is `None`.
     pub proxy: Option<ProxyChoice>,
-    /// The most calls that each of its lanes runs at once; `None`: as many as it takes.
+    /// The most calls that it runs at once; `None`: as many as it takes.
     pub max_running: Option<NonZeroU32>,
     /// Where connections go.
     pub(crate) origin: Arc<Origin>,
@@ -325,6 +325,12 @@ impl Upstreams {
             upstreams.send_everything_to(Upstream::of(name, entry));
         }
         upstreams
+    }
+
+    /// The most calls that the upstream at this place runs at once, as an entry for it says.
+    pub(crate) fn max_running(&self, origin: &Origin) -> Option<NonZeroU32> {
+        let mut all = self.everything.iter().chain(self.entries.values());
+        all.find_map(|entry| entry.max_running.filter(|_| *entry.origin == *origin))
     }
 
     /// Adds an entry, or replaces the one of that name.

@@ -133,7 +133,7 @@ impl Understood {
             profile: profile_name.into(),
         };
         let client_limit = profile::client_limit(&self.client);
-        let places = self.places(shared, &target).is_some();
+        let places = self.places(&target).is_some();
         let plan = Plan { profile, nature: self.nature, client_limit, before, not_before, places };
         let turn = self.client.turn.clone().filter(|_| !asked.withhold.is_empty());
         let id = shared.next_call();
@@ -160,14 +160,14 @@ impl Understood {
     }
 
     /// The stated number of places that the call takes one of.
-    fn places(&self, shared: &Shared, target: &Target) -> Option<Places> {
+    fn places(&self, target: &Target) -> Option<Places> {
         if self.route.operation != Operation::Generation {
             return None;
         }
-        let by_route = self.by.as_ref().and_then(|by| {
-            let route = shared.config.routes.iter().position(|route| route == by);
-            by.max_running.map(|most| Places { most, route })
-        });
+        let by_route = self
+            .by
+            .as_ref()
+            .and_then(|by| by.max_running.map(|most| Places { most, route: Some(Places::of_route(by)) }));
         by_route.or_else(|| target.upstream.max_running.map(|most| Places { most, route: None }))
     }
 
@@ -187,7 +187,7 @@ impl Understood {
             upstream: upstream.url.host(),
             account,
             model: model.as_deref().filter(|_| generation),
-            places: self.places(shared, target),
+            places: self.places(target),
         };
         shared.lanes.lane(&made, material)
     }

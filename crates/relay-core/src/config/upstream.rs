@@ -76,8 +76,8 @@ pub struct Upstream {
     pub http2: Option<Http2>,
     /// The proxy on the way there. `None`: as the relay's default says.
     pub proxy: Option<ProxyChoice>,
-    /// The most calls that it works on at once, each of its lanes by itself: a server of one's own that queues the rest
-    /// instead of refusing it. `None`: it refuses what exceeds its capacity.
+    /// The most calls that it works on at once, all together: a server of one's own that queues the rest instead of
+    /// refusing it. `None`: it refuses what exceeds its capacity.
     pub max_running: Option<NonZeroU32>,
 }
 

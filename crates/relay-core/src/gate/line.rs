@@ -71,6 +71,8 @@ type Listed = (u32, Turn, u64);
 #[derive(Debug, Default)]
 struct Flow {
     session: Session,
+    /// When it last sent, as far as it has waited here since.
+    sent: Moment,
     /// Calls whose own wait is over.
     ready: [BTreeSet<(Moment, CallId)>; DEPTHS],
     /// Calls whose floor is past.
@@ -78,6 +80,13 @@ struct Flow {
     listed: [[Option<Listed>; DEPTHS]; 3],
     /// How many calls there are.
     calls: usize,
+}
+
+impl Flow {
+    fn knows(&mut self, session: Session) {
+        self.session = session;
+        self.sent = self.sent.max(session.sent);
+    }
 }
 
 /// The sends that the waiting calls have left.
@@ -106,7 +115,8 @@ pub(super) struct Line {
     /// Calls without a deadline or without a limit of sends.
     endless: usize,
     left: Left,
-    /// Sessions with less in flight always go first: the upstream has a stated number of places.
+    /// Sessions with less in flight always go first, and of those with as much the one that has waited longest since it
+    /// last sent: the upstream has a stated number of places.
     by_load: bool,
 }
 
@@ -159,7 +169,7 @@ impl Line {
             self.later.insert((waiting.not_before, call));
         }
         let flow = self.flows.entry(key).or_default();
-        flow.session = session;
+        flow.knows(session);
         let depth = waiting.depth();
         if waiting.not_before <= now {
             flow.ready[depth].insert((waiting.rank, call));
@@ -212,7 +222,7 @@ impl Line {
     /// What a session has in flight, or how often it was refused, has changed.
     pub(super) fn session_changed(&mut self, key: u64, session: Session) {
         if let Some(flow) = self.flows.get_mut(&key) {
-            flow.session = session;
+            flow.knows(session);
             self.list(key);
         }
     }
@@ -260,10 +270,10 @@ impl Line {
     /// Puts a session where its first calls belong.
     fn list(&mut self, key: u64) {
         let Some(flow) = self.flows.get_mut(&key) else { return };
-        let load = flow.session.load;
+        let (load, sent) = (flow.session.load, flow.sent);
         let turn = |rank: Moment| {
             if self.by_load {
-                return Turn { load, at: rank };
+                return Turn { load, at: rank.max(sent) };
             }
             let late = GIVES_WAY.saturating_mul(u32::try_from(load / 1000).unwrap_or(u32::MAX));
             let rest = GIVES_WAY.mul_f64((load % 1000) as f64 / 1000.0);
@@ -337,10 +347,11 @@ impl Line {
         }
         let mut calls: Vec<_> = self.calls.values().collect();
         calls.sort_by_cached_key(|waiting| {
-            let load = self.flows.get(&waiting.session).map_or(0, |flow| flow.session.load);
+            let flow = self.flows.get(&waiting.session);
+            let (load, sent) = flow.map_or((0, Moment::ZERO), |flow| (flow.session.load, flow.sent));
             let late = GIVES_WAY.mul_f64(load as f64 / 1000.0);
             if self.by_load {
-                (load, waiting.rank, waiting.call)
+                (load, waiting.rank.max(sent), waiting.call)
             } else {
                 (0, waiting.rank + late, waiting.call)
             }
@@ -354,4 +365,59 @@ impl Line {
 fn due(later: &mut BTreeSet<(Moment, CallId)>, now: Moment) -> Option<CallId> {
     later.first().filter(|(at, _)| *at <= now)?;
     later.pop_first().map(|(_, call)| call)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::sessions::Sessions;
+
+    const fn call(number: u64, session: u64, rank: Moment) -> Waiting {
+        Waiting {
+            call: CallId(number),
+            session,
+            rank,
+            deadline: None,
+            preset: Preset::Interactive,
+            weight: 1000,
+            sends: 0,
+            budget: None,
+            tries: 0,
+            not_before: Moment::ZERO,
+            floor: Moment::ZERO,
+            streams: true,
+            plain: false,
+        }
+    }
+
+    /// One place, a session with many calls, and two that come back with one as soon as theirs has ended: each has its
+    /// turn, and nobody has two of them while another one waits.
+    #[test]
+    fn at_a_single_place_sessions_take_turns() {
+        let at = |second: u64| Moment::after_start(Duration::from_secs(second));
+        let half = Duration::from_millis(500);
+        let (mut line, mut sessions) = (Line::new(true), Sessions::default());
+        for number in 0..10 {
+            line.push(call(number, 1, at(0)), Session::default(), at(0));
+        }
+        line.push(call(10, 2, at(1)), Session::default(), at(1));
+        line.push(call(11, 3, at(2)), Session::default(), at(2));
+        let mut order = Vec::new();
+        for second in 3..12 {
+            let (_, next) = line.next().unwrap();
+            let sent = line.remove(next).unwrap();
+            let session = sent.session;
+            order.push(session);
+            let _news = sessions.sent(session, sent.weight, at(second));
+            line.session_changed(session, sessions.get(session));
+            // It has ended before the next second.
+            sessions.ended(session, sent.weight);
+            line.session_changed(session, sessions.get(session));
+            if session > 1 {
+                let back = at(second) + half;
+                line.push(call(100 + second, session, back), sessions.get(session), back);
+            }
+        }
+        assert_eq!(order, [1, 2, 3, 1, 2, 3, 1, 2, 3]);
+    }
 }

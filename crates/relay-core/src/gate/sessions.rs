@@ -19,6 +19,8 @@ pub(super) struct Session {
     pub(super) load: u64,
     /// Refusals since it was last accepted.
     pub(super) refused: u32,
+    /// When it last sent.
+    pub(super) sent: Moment,
     used: Moment,
 }
 
@@ -50,7 +52,7 @@ impl Sessions {
         self.last = Some((session, now));
         let known = self.known.entry(session).or_default();
         known.load = known.load.saturating_add(weight);
-        known.used = now;
+        (known.used, known.sent) = (now, now);
         known.refused == 0 || self.is_alone(now)
     }
 

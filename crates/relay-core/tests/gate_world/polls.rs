@@ -191,6 +191,12 @@ impl Book {
         let all = all.filter(|other| other.arrival.plain == known.arrival.plain);
         match reason {
             Reason::Open | Reason::Follow | Reason::Plain => {
+                let rank = |known: &Known| known.arrival.since + known.arrival.preset.terms().gives_way;
+                let alike = |other: &Known| {
+                    other.arrival.session == known.arrival.session && depth(other) == depth(known)
+                };
+                let mut own = all.clone().filter(|other| alike(other));
+                law(own.all(|other| rank(known) <= rank(other)), "a session's calls go as they came")?;
                 let first = all.map(|other| self.turn(other)).min();
                 law(first == Some(self.turn(known)), "those go first whose turn it is")
             }
@@ -214,7 +220,8 @@ impl Book {
         let load = self.sessions.get(&known.arrival.session).map_or(0, |session| session.load);
         let rank = known.arrival.since + known.arrival.preset.terms().gives_way;
         if self.rules.max_running.is_some() {
-            return (load, rank);
+            // Those that have as much under way take turns, which goes by what the lane remembers of them.
+            return (load, Moment::ZERO);
         }
         (0, rank + Duration::from_millis(5 * load))
     }

@@ -20,7 +20,6 @@ use std::time::Duration;
 
 use clap::Args;
 use relay_core::Profile;
-use relay_core::client::Kind;
 use relay_core::config::{Config, Upstream, UpstreamChoice};
 use relay_sim::overload::{Overloaded, Speed};
 use relay_sim::scene::{self, Board, Played, Scene, Stage};
@@ -29,7 +28,7 @@ use relay_sim::sdk::Sdk;
 use self::progress::{Progress, Waiting};
 use self::report::{Report, SceneReport, Side};
 use crate::app::{Parts, Relay};
-use crate::clock::{Clock as _, SystemClock};
+use crate::clock::{Clock as _, RatedClock, SystemClock};
 use crate::listen::{Place, bind};
 use crate::proxy::SystemProxies;
 use crate::target::Upstreams;
@@ -137,13 +136,13 @@ async fn play_scene(
     let waiting = Arc::new(Waiting::default());
     let direct = Arc::new(Overloaded::start(Arc::clone(&scene), tempo.speed, seed).await?);
     let behind = Arc::new(Overloaded::start(Arc::clone(&scene), tempo.speed, seed).await?);
-    let config = config(behind.addr(), tempo.speed)?;
+    let config = config(behind.addr())?;
     let front = socket.addresses().first().copied().ok_or(io::ErrorKind::AddrNotAvailable)?;
     let relay = Relay::start(Parts {
         targets: Upstreams::of(&config),
         config,
         tls: Arc::clone(tls),
-        clock: Arc::new(SystemClock),
+        clock: Arc::new(RatedClock::new(Arc::new(SystemClock), tempo.speed.0)),
         observers: vec![Arc::clone(&waiting) as _],
         sockets: socket.sockets,
         system_proxies: SystemProxies::none(),
@@ -183,26 +182,10 @@ fn side(played: &[Played]) -> Side {
     }
 }
 
-/// The settings that ship, with every time divided.
-fn config(upstream: SocketAddr, speed: Speed) -> io::Result<Config> {
-    /// What the SDK for Python waits for an answer's head, which bounds what the relay may spend.
-    const SDK_LIMIT: Duration = Duration::from_secs(600);
+/// The settings that ship, and the one upstream. Its times are those of a clock that runs faster.
+fn config(upstream: SocketAddr) -> io::Result<Config> {
     let url = format!("http://{upstream}").parse().map_err(io::Error::other)?;
-    let mut config = Config { upstream: Some(UpstreamChoice::Url(Upstream::at(url))), ..Config::default() };
-    for profile in config.profiles.values_mut() {
-        // The times of a gate are no settings, so nothing divides them.
-        profile.gate = None;
-        for curve in [&mut profile.curve, &mut profile.overloaded, &mut profile.never_sent] {
-            for time in [&mut curve.base, &mut curve.cap, &mut curve.jitter] {
-                *time = speed.wall(*time);
-            }
-        }
-        profile.patience = speed.wall(profile.patience);
-        profile.useless_floor = speed.wall(profile.useless_floor);
-    }
-    config.hold.time = speed.wall(config.hold.time);
-    config.clients.entry(Kind::Stainless).or_default().limit = Some(speed.wall(SDK_LIMIT));
-    Ok(config)
+    Ok(Config { upstream: Some(UpstreamChoice::Url(Upstream::at(url))), ..Config::default() })
 }
 
 #[cfg(test)]
@@ -210,17 +193,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_wait_of_the_relay_is_divided_and_nothing_else_is_changed() {
-        let speed = Speed(NonZeroU32::new(10).unwrap());
-        let mut config = config(SocketAddr::from(([127, 0, 0, 1], 1)), speed).unwrap();
-        let scaled = &config.profiles["interactive"];
-        assert_eq!(scaled.curve.base, Duration::from_millis(100));
-        assert_eq!(scaled.overloaded.cap, Duration::from_secs(6));
-        assert_eq!(scaled.never_sent.base, Duration::from_millis(15));
-        assert_eq!((scaled.sends, scaled.curve.factor), (Some(8), 2.0));
-        let shipped = Config::default();
-        (config.profiles, config.upstream) = (shipped.profiles.clone(), None);
-        (config.hold, config.clients) = (shipped.hold.clone(), shipped.clients.clone());
-        assert_eq!(config, shipped);
+    fn nothing_but_the_upstream_is_changed() {
+        let config = config(SocketAddr::from(([127, 0, 0, 1], 1))).unwrap();
+        assert_eq!(Config { upstream: None, ..config }, Config::default());
     }
 }

@@ -136,8 +136,6 @@ impl Report {
                 "with": scene.with.json(scene.calls),
             })
         });
-        let curves = [&self.profile.curve, &self.profile.overloaded];
-        let [waits, overloaded] = curves.map(|curve| [seconds(&curve.base), seconds(&curve.cap)]);
         json!({
             "v": 1,
             "seed": self.seed,
@@ -148,9 +146,8 @@ impl Report {
             "client": {"resend_waits_s": sdk::WAITS.iter().map(seconds).collect::<Vec<_>>()},
             "relay": {
                 "profile": "interactive",
-                "sends": self.profile.sends,
-                "wait_s": waits,
-                "overloaded_wait_s": overloaded,
+                "sends": self.profile.most_sends(),
+                "patience_s": seconds(&self.profile.patience),
             },
             "scenes": scenes.collect::<Vec<_>>(),
             "ok": self.ok(),
@@ -202,9 +199,8 @@ impl Report {
 
     fn what_was_pretended(&self) -> String {
         let [first, second] = sdk::WAITS.map(|wait| wait.as_secs_f64());
-        let Profile { curve, overloaded, .. } = &self.profile;
-        let sends = self.profile.sends.map_or_else(String::new, |sends| format!("at most {sends} sends,"));
-        let span = |low: Duration, high: Duration| format!("{} to {} s", low.as_secs(), high.as_secs());
+        let sends =
+            self.profile.most_sends().map_or_else(String::new, |sends| format!("at most {sends} sends,"));
         let mut text = String::new();
         // A string cannot refuse what is written to it.
         let _written = write!(
@@ -215,15 +211,13 @@ impl Report {
              or with an error in a 200 body; and a client with the two retries of the usual\n\
              SDKs, after {first} s and {second} s. Both ways met the same episodes, at the same time.\n\
              Real: the relay and its sockets, with its default profile: {sends}\n\
-             waits of {}, where the service is overloaded {}. All these times,\n\
-             and the table's, went by {} times faster. Other services have other numbers.\n\
+             and calls that wait in line: few ask, the rest follows. All these times, and\n\
+             the table's, went by {} times faster. Other services have other numbers.\n\
              Seed {}; took {:.0} s.\n\
              The same seed is the same service, and not the same figures: sockets, timers\n\
              and the chance in the relay's waits are real.{PLAIN}\n",
             EPISODE_FOR.start(),
             EPISODE_FOR.end(),
-            span(curve.base, curve.cap),
-            span(overloaded.base, overloaded.cap),
             self.speed.0,
             self.seed,
             self.took.as_secs_f64(),
@@ -289,9 +283,9 @@ Simulated: a service with 8 slots, of which other customers take next to all in
 episodes of 4 to 16 s, and which refuses with 503, with 529, in a 200 stream
 or with an error in a 200 body; and a client with the two retries of the usual
 SDKs, after 0.5 s and 1 s. Both ways met the same episodes, at the same time.
-Real: the relay and its sockets, with its default profile: at most 8 sends,
-waits of 1 to 30 s, where the service is overloaded 4 to 60 s. All these times,
-and the table's, went by 10 times faster. Other services have other numbers.
+Real: the relay and its sockets, with its default profile: at most 40 sends,
+and calls that wait in line: few ask, the rest follows. All these times, and
+the table's, went by 10 times faster. Other services have other numbers.
 Seed 18446744073709551615; took 32 s.
 The same seed is the same service, and not the same figures: sockets, timers
 and the chance in the relay's waits are real.
@@ -328,7 +322,7 @@ For real:
             (&json["v"], &json["seed"], &json["time_factor"]),
             (&1.into(), &u64::MAX.into(), &10.into())
         );
-        assert_eq!(json["relay"]["wait_s"], json!([1.0, 30.0]));
+        assert_eq!(json["relay"], json!({"profile": "interactive", "sends": 40, "patience_s": 120.0}));
         assert_eq!(
             json["scenes"][0]["without"],
             json!({

@@ -26,6 +26,24 @@ mod evidence;
 #[cfg(test)]
 mod hold;
 #[cfg(test)]
+mod lanes;
+#[cfg(test)]
+mod lanes_crowd;
+#[cfg(test)]
+mod lanes_curves;
+#[cfg(test)]
+#[cfg(unix)]
+mod lanes_kept;
+#[cfg(test)]
+mod lanes_leaving;
+#[cfg(test)]
+mod lanes_places;
+#[cfg(test)]
+#[cfg(unix)]
+mod lanes_seen;
+#[cfg(test)]
+mod lanes_told;
+#[cfg(test)]
 #[cfg(unix)]
 mod leaks;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use relay_core::event::{CallId, Event};
 use relay_core::{Curve, Moment, Profile};
 use relay_sim::{Answer, Client, Request, Upstream};
 use steady_relay::app::{Parts, Relay};
-use steady_relay::clock::SystemClock;
+use steady_relay::clock::{Clock, SystemClock};
 use steady_relay::observe::status::{Status, Totals};
 use steady_relay::observe::{Notice, Observer};
 use steady_relay::proxy::SystemProxies;
@@ -126,6 +126,11 @@ impl Bench {
 
     /// A relay with these settings.
     pub(crate) async fn with(config: Config) -> Self {
+        Self::by(Arc::new(SystemClock), config).await
+    }
+
+    /// The same, by another clock.
+    pub(crate) async fn by(clock: Arc<dyn Clock>, config: Config) -> Self {
         // Reading the system's roots takes longer than most tests.
         static SYSTEM: OnceLock<Arc<rustls::ClientConfig>> = OnceLock::new();
         let read = || steady_relay::tls::client_config(&config.ca_files).unwrap().0;
@@ -137,7 +142,7 @@ impl Bench {
             targets: Upstreams::of(&config),
             config,
             tls,
-            clock: Arc::new(SystemClock),
+            clock,
             observers: vec![Arc::clone(&seen) as Arc<dyn Observer>],
             sockets: vec![socket],
             system_proxies: SystemProxies::none(),
@@ -208,6 +213,12 @@ impl Bench {
         // People read it, too.
         assert!(answer.text().starts_with("{\n  \"v\": 1,\n") && answer.text().ends_with("}\n"));
         answer.json()
+    }
+
+    /// From now on new calls go by these settings.
+    pub(crate) fn reload(&self, config: Config) {
+        let targets = Upstreams::of(&config);
+        self.relay.reload(config, targets, None);
     }
 
     /// Drains it.

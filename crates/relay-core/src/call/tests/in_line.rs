@@ -131,3 +131,29 @@ fn a_slow_upload_is_no_wait() {
     granted_after(&mut play, seconds(1));
     assert_eq!(play.closing().waited, seconds(1));
 }
+
+#[test]
+fn what_its_lane_adds_to_a_wait_of_its_own_is_patience_too() {
+    let mut play = Play::new(in_lane(Profile::interactive()));
+    granted_after(&mut play, Duration::ZERO);
+    let unsent = || Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
+    play.call.failed(unsent(), play.now, &mut NoChance);
+    granted_after(&mut play, seconds(100));
+    play.call.failed(unsent(), play.now, &mut NoChance);
+    assert_eq!(waiting(&mut play).until, play.now + seconds(20), "never for ever");
+    // A timer that is a little late is not.
+    let mut play = Play::new(in_lane(Profile::interactive()));
+    granted_after(&mut play, Duration::ZERO);
+    play.call.failed(failed(), play.now, &mut NoChance);
+    granted_after(&mut play, Duration::from_millis(1090));
+    play.call.failed(failed(), play.now, &mut NoChance);
+    assert_eq!(waiting(&mut play).until, play.now + seconds(119));
+}
+
+#[test]
+fn what_may_not_be_sent_waits_for_no_turn() {
+    let before = Spent { sends: 3, gave_up: true, ..Spent::default() };
+    let mut play = Play::new(Plan { before, ..in_lane(Profile::strict()) });
+    assert_eq!(play.end(), "gave up SendsSpent -");
+    assert_eq!((play.closing().sends, play.closing().waited), (0, Duration::ZERO));
+}

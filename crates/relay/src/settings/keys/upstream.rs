@@ -87,10 +87,10 @@ pub(in crate::settings) const UPSTREAM: &[Key<UpstreamDraft>] = &[
         name: "max_running",
         shape: "whole number",
         default: "",
-        doc: "The most calls of one model and one credential that run at once, from 1 to 100000: for a server of your \
-              own that queues what it cannot work on, instead of refusing it. The rest waits in the gate, session by \
-              session in turn, and a call whose client has left is never sent. So it says nothing about calls of \
-              profiles without a gate. Not set: as many as come.",
+        doc: "The most calls that run at once, whatever their model and credential, from 1 to 100000: for a server of \
+              your own that queues what it cannot work on, instead of refusing it. The rest waits in a fair line, \
+              session by session in turn, and a call whose client has left is never sent. Calls of profiles without a \
+              gate wait in it, too. Not set: as many as come.",
         set: |upstream, given| max_running(given).map(|value| upstream.max_running = value),
     },
 ];
