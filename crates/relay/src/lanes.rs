@@ -7,11 +7,13 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use http::{HeaderName, HeaderValue};
 use relay_core::Moment;
 use relay_core::call::Waiting;
 use relay_core::client::Kind;
 use relay_core::config::Route;
 use relay_core::event::CallId;
+use relay_core::failure::label;
 use relay_core::gate::{Arrival, Gate, Learned, Poll, Refusal, Rules, Settled, Shut, View};
 use tokio::sync::{Notify, oneshot};
 
@@ -50,6 +52,9 @@ pub(crate) struct Made<'a> {
     /// The upstream's name for people.
     pub(crate) upstream: &'a str,
     pub(crate) account: AccountKey,
+    /// What the upstream's entry adds to every request: any of it may say for whom it is.
+    pub(crate) added: &'a [(HeaderName, HeaderValue)],
+    /// The whole of its name.
     pub(crate) model: Option<&'a str>,
     pub(crate) places: Option<Places>,
 }
@@ -72,7 +77,7 @@ impl Lanes {
     pub(crate) fn lane(&self, made: &Made<'_>, material: impl FnOnce() -> Vec<u8>) -> Arc<Lane> {
         let key = match &made.places {
             Some(places) => self.keyed.hash_one((made.origin, &places.route)),
-            None => self.keyed.hash_one((made.origin, made.account.number(), made.model)),
+            None => self.keyed.hash_one((made.origin, made.account.number(), made.added, made.model)),
         };
         let mut lanes = self.all();
         if let Some(lane) = lanes.get(&key) {
@@ -98,7 +103,16 @@ impl Lanes {
                 (made.model, self.file.id(&origin, format!("route {route}").as_bytes(), None))
             }
             Some(Places { route: None, .. }) => (None, self.file.id(&origin, b"all", None)),
-            None => (made.model, self.file.id(&origin, &material(), made.model)),
+            None => {
+                let mut material = material();
+                for (name, value) in made.added {
+                    for part in [name.as_str().as_bytes(), value.as_bytes()] {
+                        material.extend_from_slice(&(part.len() as u64).to_le_bytes());
+                        material.extend_from_slice(part);
+                    }
+                }
+                (made.model, self.file.id(&origin, &material, made.model))
+            }
         };
         let most = made.places.as_ref().map(|places| count(places.most));
         let rules = Rules { max_running: most, ..Rules::default() };
@@ -107,7 +121,7 @@ impl Lanes {
             Some(learned) => Gate::with(rules, &learned),
             None => Gate::new(rules),
         };
-        let name = LaneName { id, model: model.map(Into::into), upstream: made.upstream.into() };
+        let name = LaneName { id, model: model.map(label), upstream: made.upstream.into() };
         Lane {
             name,
             stated,
