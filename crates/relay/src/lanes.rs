@@ -23,7 +23,7 @@ use crate::learned::LearnedFile;
 use crate::observe::{LaneChange, LaneName, Notice, Observers, What};
 use crate::upstream::Origin;
 
-/// So many lanes are kept before those that nobody uses are dropped.
+/// So many lanes are kept before some that nobody uses are dropped.
 const MANY: usize = 1024;
 /// A lane that is shut for less than this, or at which nobody waits, is no news.
 const NEWS: Duration = Duration::from_secs(2);
@@ -89,11 +89,31 @@ impl Lanes {
             return lane;
         }
         if lanes.len() >= MANY {
-            lanes.retain(|_, lane| Arc::strong_count(lane) > 1 || !lane.state().gate.is_idle());
+            self.make_room(&mut lanes);
         }
         let lane = Arc::new(self.new_lane(made, material));
         lanes.insert(key, Arc::clone(&lane));
         lane
+    }
+
+    /// Drops the lanes that nobody uses and that are open. Where there is none, the one goes whose pause ends first, or
+    /// that shut longest ago: a lane too many would cost memory for ever, one too few costs a send that is refused.
+    /// What they learned is kept with the rest.
+    fn make_room(&self, lanes: &mut HashMap<u64, Arc<Lane>>) {
+        let now = self.clock.now();
+        let mut unused: Vec<_> = lanes
+            .iter()
+            .filter(|(_, lane)| Arc::strong_count(lane) == 1)
+            .filter_map(|(key, lane)| {
+                let State { gate, .. } = &*lane.state();
+                gate.is_idle().then(|| ((gate.hold(now), gate.shut().map(|(_, since)| since)), *key))
+            })
+            .collect();
+        unused.sort_unstable();
+        let open = unused.iter().take_while(|(closed, _)| *closed == (None, None)).count();
+        let dropped = unused.iter().take(open.max(1)).filter_map(|(_, key)| lanes.remove(key));
+        let learned = dropped.filter_map(|lane| lane.learned());
+        self.file.remember(learned, self.clock.wall());
     }
 
     fn new_lane(&self, made: &Made<'_>, material: impl FnOnce() -> Vec<u8>) -> Lane {
@@ -192,10 +212,7 @@ impl Lanes {
     /// # Errors
     /// Where the file cannot be written.
     pub(crate) fn save(&self) -> std::io::Result<()> {
-        let learned = |lane: &Arc<Lane>| -> Option<(String, Learned)> {
-            Some((lane.name.id.clone(), lane.state().gate.learned()?))
-        };
-        let all: Vec<_> = self.every().iter().filter_map(learned).collect();
+        let all: Vec<_> = self.every().iter().filter_map(|lane| lane.learned()).collect();
         self.file.save(all.into_iter(), self.clock.wall())
     }
 }
@@ -274,6 +291,11 @@ pub(crate) enum Turn {
 impl Lane {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it learned, under its name.
+    fn learned(&self) -> Option<(String, Learned)> {
+        Some((self.name.id.clone(), self.state().gate.learned()?))
     }
 
     fn has_places(self: &Arc<Self>, most: NonZeroU32) {
@@ -510,3 +532,6 @@ impl Drop for Ticket {
         self.leave();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -86,15 +86,13 @@ impl LearnedFile {
     /// Opens the file of this folder, or begins it. The notice says what of that failed: all the rest works.
     #[must_use]
     pub fn open(folder: Option<&Path>, wall: SystemTime) -> (Self, Option<String>) {
-        let Some(folder) = folder else {
-            return (Self::in_memory(), Some(forgets("no folder is known for it", "name one")));
-        };
+        let Some(folder) = folder else { return (Self::in_memory(), None) };
         let path = folder.join(NAME);
         let (kept, notice) = match Self::begin(folder, &path) {
             Ok(begun) => begun,
             Err(error) => {
                 let why = format!("{}: {error}", path.display());
-                return (Self::in_memory(), Some(forgets(&why, "name another folder")));
+                return (Self::in_memory(), Some(forgets(&why)));
             }
         };
         let mut lanes = kept.lanes;
@@ -120,6 +118,16 @@ impl LearnedFile {
         entry.is_fresh(seconds(wall)).then_some(entry.learned)
     }
 
+    /// Takes in what these lanes learned that are about to go: it is recalled, and in the file after the next save.
+    pub fn remember(&self, lanes: impl Iterator<Item = (String, Learned)>, wall: SystemTime) {
+        let now = seconds(wall);
+        // Those of the last save are not asked, as that may be waiting for the disk.
+        let dated = self.dated(lanes, &Lanes::new(), now);
+        let mut known = lock(&self.known);
+        known.extend(dated);
+        tidy(&mut known, now);
+    }
+
     /// Saves what these lanes learned beside what other relays saved meanwhile: of one lane, what was learned last.
     /// Nothing is written where nothing was learned. It waits for the disk.
     ///
@@ -135,19 +143,20 @@ impl LearnedFile {
             Found::Kept(_) | Found::Nothing | Found::Damaged(_) => None,
             Found::Closed(error) => return Err(error),
         };
-        let mut all = lock(&self.known).clone();
+        let mut known = lock(&self.known);
         for (id, theirs) in on_disk.iter().flatten() {
-            if all.get(id).is_none_or(|entry| entry.seen < theirs.seen) {
-                all.insert(id.clone(), *theirs);
+            if known.get(id).is_none_or(|entry| entry.seen < theirs.seen) {
+                known.insert(id.clone(), *theirs);
             }
         }
         for (id, ours) in own.iter() {
-            if all.get(id).is_none_or(|entry| entry.seen <= ours.seen) {
-                all.insert(id.clone(), *ours);
+            if known.get(id).is_none_or(|entry| entry.seen <= ours.seen) {
+                known.insert(id.clone(), *ours);
             }
         }
-        tidy(&mut all, now);
-        lock(&self.known).clone_from(&all);
+        tidy(&mut known, now);
+        let all = known.clone();
+        drop(known);
         if on_disk.as_ref() == Some(&all) {
             return Ok(());
         }
@@ -215,8 +224,8 @@ fn lock(lanes: &Mutex<Lanes>) -> MutexGuard<'_, Lanes> {
     lanes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn forgets(why: &str, what_to_do: &str) -> String {
-    format!("what lanes learn is lost at the end ({why}): {what_to_do} with --state-dir")
+fn forgets(why: &str) -> String {
+    format!("what lanes learn is lost at the end ({why}): name another folder with --state-dir")
 }
 
 /// Seconds since 1970. A clock before shows 1970.
