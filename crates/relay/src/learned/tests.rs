@@ -1,3 +1,4 @@
+use std::fs;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -164,19 +165,20 @@ fn a_bad_entry_is_dropped_alone() {
     let good = entry(1, NOW, &learned(1.0));
     let bad = [
         with(&|it| it.recoveries = -1.0),
-        with(&|it| it.recoveries = 1e6 + 1.0),
+        with(&|it| it.recoveries = 1e3 + 1.0),
         with(&|it| it.recoveries = f64::NAN),
         with(&|it| it.exposure = -0.1),
         with(&|it| it.exposure = 1e9 + 1.0),
         with(&|it| it.exposure = f64::INFINITY),
         with(&|it| it.rate = Some(0.0)),
+        with(&|it| it.rate = Some(0.019)),
         with(&|it| it.rate = Some(1e6 + 1.0)),
         with(&|it| it.growth = 0.09),
         with(&|it| it.growth = 8.1),
         with(&|it| it.per_completion = 0.09),
         with(&|it| it.per_completion = 1.1),
         with(&|it| it.after_completion = [2.0, 1.0]),
-        with(&|it| it.probes = [0.0, 1e6 + 1.0]),
+        with(&|it| it.probes = [0.0, 1e3 + 1.0]),
         with(&|it| it.ends = [-1.0, 1.0]),
         good.replace("1.7", "1e999"),
         good.replace("1.7", "\"1.7\""),
@@ -196,8 +198,8 @@ fn a_bad_entry_is_dropped_alone() {
         assert_eq!(count(&format!("{bad},{other}")), 1, "{bad}");
     }
     let bounds = with(&|it| {
-        (it.recoveries, it.exposure, it.rate, it.growth) = (1e6, 1e9, None, 8.0);
-        (it.per_completion, it.probes) = (0.1, [1e6, 1e6]);
+        (it.recoveries, it.exposure, it.rate, it.growth) = (1e3, 1e9, None, 8.0);
+        (it.per_completion, it.probes) = (0.1, [1e3, 1e3]);
     });
     assert_eq!(count(&bounds), 1);
 }
@@ -440,11 +442,11 @@ proptest! {
             for (id, Entry { learned, .. }) in &lanes {
                 let Learned { recoveries, exposure, rate, growth, per_completion, after_completion, probes, ends } = *learned;
                 prop_assert!(is_id(id));
-                prop_assert!((0.0..=1e6).contains(&recoveries) && (0.0..=1e9).contains(&exposure));
-                prop_assert!(rate.is_none_or(|rate| (0.001..=1e6).contains(&rate)));
+                prop_assert!((0.0..=1e3).contains(&recoveries) && (0.0..=1e9).contains(&exposure));
+                prop_assert!(rate.is_none_or(|rate| (0.02..=1e6).contains(&rate)));
                 prop_assert!((0.1..=8.0).contains(&growth) && (0.1..=1.0).contains(&per_completion));
                 for [some, all] in [after_completion, probes, ends] {
-                    prop_assert!(0.0 <= some && some <= all && all <= 1e6);
+                    prop_assert!(0.0 <= some && some <= all && all <= 1e3);
                 }
             }
         } else {
