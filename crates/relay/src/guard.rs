@@ -14,7 +14,8 @@
 //! machine is "same-site" with us. A page whose `Origin` the user allowed passes with either.
 //!
 //! Off loopback a token is asked for besides (`x-steady-token`, or a path that begins with `/~TOKEN/`). Whoever changes
-//! something needs the local token as well, which is in a private file of the relay's user.
+//! something needs the local token as well, which is in a private file of the relay's user and is shown as
+//! `x-steady-token` alone: the other one then stands in the path, or in a second header of the name.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -53,6 +54,14 @@ pub enum Refusal {
         "whoever changes something shows the local token: send what is in the file `token` of the state folder as `x-steady-token`"
     )]
     LocalTokenMissing,
+    /// The local token is needed and another one came.
+    #[error("this is not the token in the file `token` of the state folder")]
+    LocalTokenWrong,
+    /// The local token is needed and there is none.
+    #[error(
+        "nobody can change anything at this relay, since it has no local token: it has no state folder, or cannot use the file `token` in it\nhint: start it with `--state-dir FOLDER`, and it makes one there"
+    )]
+    NoLocalToken,
     /// The token is not the one we were given.
     #[error("the token is not the one this relay was started with")]
     TokenWrong,
@@ -64,9 +73,12 @@ impl Refusal {
     pub const fn status(&self) -> StatusCode {
         match self {
             Self::TokenMissing | Self::LocalTokenMissing => StatusCode::UNAUTHORIZED,
-            Self::ForeignHost(_) | Self::ForeignOrigin(_) | Self::ForeignSite(_) | Self::TokenWrong => {
-                StatusCode::FORBIDDEN
-            }
+            Self::ForeignHost(_)
+            | Self::ForeignOrigin(_)
+            | Self::ForeignSite(_)
+            | Self::TokenWrong
+            | Self::LocalTokenWrong
+            | Self::NoLocalToken => StatusCode::FORBIDDEN,
         }
     }
 }
@@ -99,16 +111,19 @@ impl Guard {
         }
     }
 
-    /// Checks a request that would change something at the relay: with the local token, or with the one that every
-    /// request must carry.
+    /// Checks a request that would change something at the relay: it shows the local token. The one that every request
+    /// must carry is no such one, as all clients know it.
     ///
     /// # Errors
     /// [`Refusal`] with the reason.
     pub fn changing(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        let Some(given) = headers.get(TOKEN_HEADER) else { return Err(Refusal::LocalTokenMissing) };
-        let mut known = [&self.local, &self.token].into_iter().flatten();
-        let is_known = known.any(|known| bool::from(given.as_bytes().ct_eq(known.as_bytes())));
-        if is_known { Ok(()) } else { Err(Refusal::TokenWrong) }
+        let Some(local) = &self.local else { return Err(Refusal::NoLocalToken) };
+        let mut given = headers.get_all(TOKEN_HEADER).iter().peekable();
+        if given.peek().is_none() {
+            return Err(Refusal::LocalTokenMissing);
+        }
+        let is_known = given.any(|given| bool::from(given.as_bytes().ct_eq(local.as_bytes())));
+        if is_known { Ok(()) } else { Err(Refusal::LocalTokenWrong) }
     }
 
     /// Checks a request that would be forwarded.
@@ -275,21 +290,29 @@ mod tests {
     }
 
     #[test]
-    fn changes_need_the_local_token_or_the_one_of_all_requests() {
+    fn changes_need_the_local_token_alone() {
+        const ALL: &str = "abcdefghijklmnop";
         let given = |token: &str| headers(&[("x-steady-token", token)]);
-        let mut guard = guard();
-        assert_eq!(guard.changing(&headers(&[])), Err(Refusal::LocalTokenMissing));
-        assert_eq!(
-            guard.changing(&given("")),
-            Err(Refusal::TokenWrong),
-            "where there is none, nobody has it"
-        );
+        let mut guard = Guard { token: Some(ALL.to_owned()), ..guard() };
+        for none in [headers(&[]), given(""), given("0123"), given(ALL)] {
+            assert_eq!(guard.changing(&none), Err(Refusal::NoLocalToken));
+        }
         guard.local = Some("0123".to_owned());
-        assert_eq!(guard.changing(&given("0123")), Ok(()));
-        assert_eq!(guard.changing(&given("012")), Err(Refusal::TokenWrong));
-        guard.token = Some("abcdefghijklmnop".to_owned());
-        assert_eq!(guard.changing(&given("abcdefghijklmnop")), Ok(()));
-        assert_eq!(Refusal::LocalTokenMissing.status(), StatusCode::UNAUTHORIZED);
+        assert_eq!(guard.changing(&headers(&[])), Err(Refusal::LocalTokenMissing));
+        for wrong in ["", "012", "01234", ALL] {
+            assert_eq!(guard.changing(&given(wrong)), Err(Refusal::LocalTokenWrong), "{wrong}");
+        }
+        let both = headers(&[("x-steady-token", ALL), ("x-steady-token", "0123")]);
+        for (headers, path) in [(given("0123"), "/~abcdefghijklmnop/x"), (both, "/x")] {
+            assert!(guard.token(&headers, path).is_ok());
+            assert_eq!(guard.changing(&headers), Ok(()));
+        }
+        assert_eq!(guard.token(&given("0123"), "/x"), Err(Refusal::TokenWrong));
+        assert_eq!(Refusal::LocalTokenMissing.status(), 401);
+        assert_eq!(
+            (Refusal::LocalTokenWrong.status(), Refusal::NoLocalToken.status()),
+            (StatusCode::FORBIDDEN, StatusCode::FORBIDDEN)
+        );
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {

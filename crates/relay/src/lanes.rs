@@ -7,11 +7,13 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use http::{HeaderName, HeaderValue};
 use relay_core::Moment;
 use relay_core::call::Waiting;
 use relay_core::client::Kind;
 use relay_core::config::Route;
 use relay_core::event::CallId;
+use relay_core::failure::label;
 use relay_core::gate::{Arrival, Gate, Learned, Poll, Refusal, Rules, Settled, Shut, View};
 use tokio::sync::{Notify, oneshot};
 
@@ -21,7 +23,7 @@ use crate::learned::LearnedFile;
 use crate::observe::{LaneChange, LaneName, Notice, Observers, What};
 use crate::upstream::Origin;
 
-/// So many lanes are kept before those that nobody uses are dropped.
+/// So many lanes are kept before some that nobody uses are dropped.
 const MANY: usize = 1024;
 /// A lane that is shut for less than this, or at which nobody waits, is no news.
 const NEWS: Duration = Duration::from_secs(2);
@@ -50,6 +52,9 @@ pub(crate) struct Made<'a> {
     /// The upstream's name for people.
     pub(crate) upstream: &'a str,
     pub(crate) account: AccountKey,
+    /// What the upstream's entry adds to every request: any of it may say for whom it is.
+    pub(crate) added: &'a [(HeaderName, HeaderValue)],
+    /// The whole of its name.
     pub(crate) model: Option<&'a str>,
     pub(crate) places: Option<Places>,
 }
@@ -72,7 +77,7 @@ impl Lanes {
     pub(crate) fn lane(&self, made: &Made<'_>, material: impl FnOnce() -> Vec<u8>) -> Arc<Lane> {
         let key = match &made.places {
             Some(places) => self.keyed.hash_one((made.origin, &places.route)),
-            None => self.keyed.hash_one((made.origin, made.account.number(), made.model)),
+            None => self.keyed.hash_one((made.origin, made.account.number(), made.added, made.model)),
         };
         let mut lanes = self.all();
         if let Some(lane) = lanes.get(&key) {
@@ -84,11 +89,31 @@ impl Lanes {
             return lane;
         }
         if lanes.len() >= MANY {
-            lanes.retain(|_, lane| Arc::strong_count(lane) > 1 || !lane.state().gate.is_idle());
+            self.make_room(&mut lanes);
         }
         let lane = Arc::new(self.new_lane(made, material));
         lanes.insert(key, Arc::clone(&lane));
         lane
+    }
+
+    /// Drops the lanes that nobody uses and that are open. Where there is none, the one goes whose pause ends first, or
+    /// that shut longest ago: a lane too many would cost memory for ever, one too few costs a send that is refused.
+    /// What they learned is kept with the rest.
+    fn make_room(&self, lanes: &mut HashMap<u64, Arc<Lane>>) {
+        let now = self.clock.now();
+        let mut unused: Vec<_> = lanes
+            .iter()
+            .filter(|(_, lane)| Arc::strong_count(lane) == 1)
+            .filter_map(|(key, lane)| {
+                let State { gate, .. } = &*lane.state();
+                gate.is_idle().then(|| ((gate.hold(now), gate.shut().map(|(_, since)| since)), *key))
+            })
+            .collect();
+        unused.sort_unstable();
+        let open = unused.iter().take_while(|(closed, _)| *closed == (None, None)).count();
+        let dropped = unused.iter().take(open.max(1)).filter_map(|(_, key)| lanes.remove(key));
+        let learned = dropped.filter_map(|lane| lane.learned());
+        self.file.remember(learned, self.clock.wall());
     }
 
     fn new_lane(&self, made: &Made<'_>, material: impl FnOnce() -> Vec<u8>) -> Lane {
@@ -98,7 +123,16 @@ impl Lanes {
                 (made.model, self.file.id(&origin, format!("route {route}").as_bytes(), None))
             }
             Some(Places { route: None, .. }) => (None, self.file.id(&origin, b"all", None)),
-            None => (made.model, self.file.id(&origin, &material(), made.model)),
+            None => {
+                let mut material = material();
+                for (name, value) in made.added {
+                    for part in [name.as_str().as_bytes(), value.as_bytes()] {
+                        material.extend_from_slice(&(part.len() as u64).to_le_bytes());
+                        material.extend_from_slice(part);
+                    }
+                }
+                (made.model, self.file.id(&origin, &material, made.model))
+            }
         };
         let most = made.places.as_ref().map(|places| count(places.most));
         let rules = Rules { max_running: most, ..Rules::default() };
@@ -107,7 +141,7 @@ impl Lanes {
             Some(learned) => Gate::with(rules, &learned),
             None => Gate::new(rules),
         };
-        let name = LaneName { id, model: model.map(Into::into), upstream: made.upstream.into() };
+        let name = LaneName { id, model: model.map(label), upstream: made.upstream.into() };
         Lane {
             name,
             stated,
@@ -178,10 +212,7 @@ impl Lanes {
     /// # Errors
     /// Where the file cannot be written.
     pub(crate) fn save(&self) -> std::io::Result<()> {
-        let learned = |lane: &Arc<Lane>| -> Option<(String, Learned)> {
-            Some((lane.name.id.clone(), lane.state().gate.learned()?))
-        };
-        let all: Vec<_> = self.every().iter().filter_map(learned).collect();
+        let all: Vec<_> = self.every().iter().filter_map(|lane| lane.learned()).collect();
         self.file.save(all.into_iter(), self.clock.wall())
     }
 }
@@ -260,6 +291,11 @@ pub(crate) enum Turn {
 impl Lane {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it learned, under its name.
+    fn learned(&self) -> Option<(String, Learned)> {
+        Some((self.name.id.clone(), self.state().gate.learned()?))
     }
 
     fn has_places(self: &Arc<Self>, most: NonZeroU32) {
@@ -496,3 +532,6 @@ impl Drop for Ticket {
         self.leave();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,8 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -86,15 +85,13 @@ impl LearnedFile {
     /// Opens the file of this folder, or begins it. The notice says what of that failed: all the rest works.
     #[must_use]
     pub fn open(folder: Option<&Path>, wall: SystemTime) -> (Self, Option<String>) {
-        let Some(folder) = folder else {
-            return (Self::in_memory(), Some(forgets("no folder is known for it", "name one")));
-        };
+        let Some(folder) = folder else { return (Self::in_memory(), None) };
         let path = folder.join(NAME);
         let (kept, notice) = match Self::begin(folder, &path) {
             Ok(begun) => begun,
             Err(error) => {
                 let why = format!("{}: {error}", path.display());
-                return (Self::in_memory(), Some(forgets(&why, "name another folder")));
+                return (Self::in_memory(), Some(forgets(&why)));
             }
         };
         let mut lanes = kept.lanes;
@@ -120,6 +117,16 @@ impl LearnedFile {
         entry.is_fresh(seconds(wall)).then_some(entry.learned)
     }
 
+    /// Takes in what these lanes learned that are about to go: it is recalled, and in the file after the next save.
+    pub fn remember(&self, lanes: impl Iterator<Item = (String, Learned)>, wall: SystemTime) {
+        let now = seconds(wall);
+        // Those of the last save are not asked, as that may be waiting for the disk.
+        let dated = self.dated(lanes, &Lanes::new(), now);
+        let mut known = lock(&self.known);
+        known.extend(dated);
+        tidy(&mut known, now);
+    }
+
     /// Saves what these lanes learned beside what other relays saved meanwhile: of one lane, what was learned last.
     /// Nothing is written where nothing was learned. It waits for the disk.
     ///
@@ -135,33 +142,34 @@ impl LearnedFile {
             Found::Kept(_) | Found::Nothing | Found::Damaged(_) => None,
             Found::Closed(error) => return Err(error),
         };
-        let mut all = lock(&self.known).clone();
+        let mut known = lock(&self.known);
         for (id, theirs) in on_disk.iter().flatten() {
-            if all.get(id).is_none_or(|entry| entry.seen < theirs.seen) {
-                all.insert(id.clone(), *theirs);
+            if known.get(id).is_none_or(|entry| entry.seen < theirs.seen) {
+                known.insert(id.clone(), *theirs);
             }
         }
         for (id, ours) in own.iter() {
-            if all.get(id).is_none_or(|entry| entry.seen <= ours.seen) {
-                all.insert(id.clone(), *ours);
+            if known.get(id).is_none_or(|entry| entry.seen <= ours.seen) {
+                known.insert(id.clone(), *ours);
             }
         }
-        tidy(&mut all, now);
-        lock(&self.known).clone_from(&all);
+        tidy(&mut known, now);
+        let all = known.clone();
+        drop(known);
         if on_disk.as_ref() == Some(&all) {
             return Ok(());
         }
         if let Some(folder) = path.parent() {
             private::folder(folder)?;
         }
-        replace(path, &text(&self.salt, &all)?)
+        private::replace(path, &text(&self.salt, &all)?)
     }
 
     /// These lanes with the time at which they learned what they know now.
     fn dated(&self, lanes: impl Iterator<Item = (String, Learned)>, before: &Lanes, now: u64) -> Lanes {
         let known = lock(&self.known);
         let lanes = lanes.map(|(id, learned)| (id, rounded(learned)));
-        let lanes = lanes.filter(|(id, learned)| is_id(id) && is_sane(learned));
+        let lanes = lanes.filter(|(id, learned)| is_id(id) && learned.is_sound());
         let dated = lanes.map(|(id, learned)| {
             let same = before.get(&id).or_else(|| known.get(&id));
             let same = same.filter(|entry| entry.learned == learned && entry.seen <= now);
@@ -185,7 +193,7 @@ impl LearnedFile {
         }
         let kept = Kept { salt: salt()?, lanes: Lanes::new() };
         private::folder(folder)?;
-        put(path, &text(&kept.salt, &kept.lanes)?)?;
+        private::put(path, &text(&kept.salt, &kept.lanes)?)?;
         // Another relay may have been first: its salt holds.
         match look(path) {
             Found::Kept(theirs) => Ok((theirs, None)),
@@ -215,8 +223,8 @@ fn lock(lanes: &Mutex<Lanes>) -> MutexGuard<'_, Lanes> {
     lanes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn forgets(why: &str, what_to_do: &str) -> String {
-    format!("what lanes learn is lost at the end ({why}): {what_to_do} with --state-dir")
+fn forgets(why: &str) -> String {
+    format!("what lanes learn is lost at the end ({why}): name another folder with --state-dir")
 }
 
 /// Seconds since 1970. A clock before shows 1970.
@@ -269,20 +277,6 @@ fn rounded(learned: Learned) -> Learned {
     }
 }
 
-/// Whether a lane can have learned this. What is no number is in no range.
-fn is_sane(learned: &Learned) -> bool {
-    const MANY: f64 = 1e6;
-    let Learned { recoveries, exposure, rate, growth, per_completion, after_completion, probes, ends } =
-        learned;
-    let counted = |[some, all]: &[f64; 2]| (0.0..=MANY).contains(all) && (0.0..=*all).contains(some);
-    (0.0..=MANY).contains(recoveries)
-        && (0.0..=1e9).contains(exposure)
-        && rate.is_none_or(|rate| (0.001..=MANY).contains(&rate))
-        && (0.1..=8.0).contains(growth)
-        && (0.1..=1.0).contains(per_completion)
-        && [after_completion, probes, ends].into_iter().all(counted)
-}
-
 /// Drops what is stale, and then the oldest of what is too much.
 fn tidy(lanes: &mut Lanes, now: u64) {
     lanes.retain(|_, entry| entry.is_fresh(now));
@@ -294,28 +288,12 @@ fn tidy(lanes: &mut Lanes, now: u64) {
 }
 
 fn look(path: &Path) -> Found {
-    match bytes(path) {
+    match private::read(path, LONGEST) {
         Ok(bytes) => parse(&bytes).map_or_else(Found::Damaged, Found::Kept),
         Err(error) if error.kind() == ErrorKind::NotFound => Found::Nothing,
         Err(error) if error.kind() == ErrorKind::FileTooLarge => Found::Damaged("it is too large"),
         Err(error) => Found::Closed(error),
     }
-}
-
-fn bytes(path: &Path) -> io::Result<Vec<u8>> {
-    // Asked before it is opened: opening a pipe would wait for its writer.
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("this is no file"));
-    }
-    let file = File::open(path)?;
-    // One that came from elsewhere may be open to others. Whose it is who may not change that can still be read.
-    let _best_effort = private::close(&file);
-    let mut bytes = Vec::new();
-    file.take(LONGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(ErrorKind::FileTooLarge.into());
-    }
-    Ok(bytes)
 }
 
 /// Reads a file: all of its lanes that are valid, or why none are.
@@ -338,7 +316,7 @@ fn parse(bytes: &[u8]) -> Result<Kept, &'static str> {
     let Content { salt, lanes } = serde_json::from_slice(bytes).map_err(|_what| DAMAGED)?;
     let lanes = lanes.into_iter().filter_map(|(id, entry)| {
         let entry: Entry = serde_json::from_str(entry.get()).ok()?;
-        (is_id(&id) && is_sane(&entry.learned)).then_some((id, entry))
+        (is_id(&id) && entry.learned.is_sound()).then_some((id, entry))
     });
     Ok(Kept { salt: unhex(salt).ok_or(DAMAGED)?, lanes: lanes.collect() })
 }
@@ -351,41 +329,6 @@ fn text(salt: &Salt, lanes: &Lanes) -> io::Result<String> {
         lanes: &'a Lanes,
     }
     Ok(serde_json::to_string(&Content { v: VERSION, salt: hex(salt.iter()), lanes })? + "\n")
-}
-
-/// Puts a file there whole, in place of what is there.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let fresh = beside(path, text)?;
-    fs::rename(&fresh, path).inspect_err(|_| discard(&fresh))
-}
-
-/// Puts a file there whole, where there is none yet.
-fn put(path: &Path, text: &str) -> io::Result<()> {
-    let fresh = beside(path, text)?;
-    match fs::hard_link(&fresh, path) {
-        Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        // Not every file system has links.
-        Err(_) => return fs::rename(&fresh, path).inspect_err(|_| discard(&fresh)),
-    }
-    discard(&fresh);
-    Ok(())
-}
-
-/// A file with this text in the same folder, written through to the disk.
-fn beside(path: &Path, text: &str) -> io::Result<PathBuf> {
-    let fresh = path.with_file_name(format!("{NAME}.{:016x}", drawn()));
-    let written = private::options().write(true).create_new(true).open(&fresh).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    written.inspect_err(|_| discard(&fresh))?;
-    Ok(fresh)
-}
-
-/// What cannot be deleted harms nobody.
-fn discard(file: &Path) {
-    let _harmless = fs::remove_file(file);
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 //! web page cannot.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use ring::rand::{SecureRandom as _, SystemRandom};
@@ -20,36 +19,48 @@ const DIGITS: usize = 32;
 pub(crate) fn local_token(folder: Option<&Path>) -> Option<String> {
     let folder = folder?;
     let path = folder.join(NAME);
-    match read(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        read => return read.ok(),
-    }
-    let made = made()?;
-    let write = || -> io::Result<()> {
-        private::folder(folder)?;
-        let mut file = private::options().write(true).create_new(true).open(&path)?;
-        file.write_all(made.as_bytes())?;
-        file.sync_all()
+    let write = match look(&path) {
+        Found::Token(token) => return Some(token),
+        Found::Other => return None,
+        Found::Nothing => private::put,
+        Found::Torn => private::replace,
     };
-    match write() {
-        Ok(()) => Some(made),
-        // Another relay was faster.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => read(&path).ok(),
-        Err(_) => None,
+    let made = made()?;
+    private::folder(folder).and_then(|()| write(&path, &made)).ok()?;
+    // Another relay may have been faster.
+    match look(&path) {
+        Found::Token(token) => Some(token),
+        Found::Nothing | Found::Torn | Found::Other => None,
     }
 }
 
-fn read(path: &Path) -> io::Result<String> {
-    let kind = std::fs::metadata(path)?.file_type();
-    if !kind.is_file() {
-        return Err(ErrorKind::InvalidData.into());
-    }
-    let mut text = String::new();
+/// What is where the file should be.
+enum Found {
+    Token(String),
+    Nothing,
+    /// A file that was not written to its end.
+    Torn,
+    /// What somebody else put there, or what cannot be read.
+    Other,
+}
+
+fn look(path: &Path) -> Found {
     // A line's end may follow.
-    File::open(path)?.take(DIGITS as u64 + 2).read_to_string(&mut text)?;
-    let token = text.trim_end();
-    let is_one = token.len() == DIGITS && token.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_one { Ok(token.to_owned()) } else { Err(ErrorKind::InvalidData.into()) }
+    let bytes = match private::read(path, DIGITS as u64 + 2) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Found::Nothing,
+        Err(_) => return Found::Other,
+    };
+    let token = bytes.trim_ascii_end();
+    // Of a file that was not written through before the machine stopped, some systems keep the length alone.
+    let digits = token.iter().position(|byte| *byte == 0).map_or(token, |end| &token[..end]);
+    let rest = &token[digits.len()..];
+    let is_part = digits.iter().all(u8::is_ascii_hexdigit) && rest.iter().all(|byte| *byte == 0);
+    match std::str::from_utf8(token) {
+        Ok(token) if is_part && digits.len() == DIGITS && rest.is_empty() => Found::Token(token.to_owned()),
+        _ if is_part && digits.len() < DIGITS => Found::Torn,
+        Ok(_) | Err(_) => Found::Other,
+    }
 }
 
 fn made() -> Option<String> {
@@ -89,10 +100,48 @@ mod tests {
     }
 
     #[test]
+    fn a_torn_file_is_replaced() {
+        let folder = folder("torn");
+        std::fs::create_dir_all(&folder).unwrap();
+        for text in ["", "\n", "0123abcd", &"0".repeat(DIGITS - 1), &"\0".repeat(DIGITS), "01\0\0"] {
+            std::fs::write(folder.join(NAME), text).unwrap();
+            let token = local_token(Some(&folder)).unwrap();
+            assert_eq!(std::fs::read_to_string(folder.join(NAME)).unwrap(), token, "{text:?}");
+            assert_eq!(token.len(), DIGITS);
+        }
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left behind");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn relays_that_begin_at_the_same_time_have_the_same_token() {
+        let folder = folder("together");
+        let tokens: Vec<_> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| local_token(Some(&folder)))).collect();
+            all.into_iter().map(|it| it.join().unwrap().unwrap()).collect()
+        });
+        assert!(tokens.iter().all(|token| *token == tokens[0]), "{tokens:?}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn one_that_was_open_to_others_is_closed() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = folder("open");
+        let token = local_token(Some(&folder));
+        let path = folder.join(NAME);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(local_token(Some(&folder)), token);
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
     fn what_is_no_token_is_none_and_stays() {
         let folder = folder("odd");
         std::fs::create_dir_all(&folder).unwrap();
-        for text in ["", "short", &"x".repeat(DIGITS), &"0".repeat(DIGITS + 1)] {
+        for text in ["short", &"x".repeat(DIGITS), &"0".repeat(DIGITS + 1), &"0".repeat(99)] {
             std::fs::write(folder.join(NAME), text).unwrap();
             assert_eq!(local_token(Some(&folder)), None, "{text:?}");
             assert_eq!(std::fs::read_to_string(folder.join(NAME)).unwrap(), text);

@@ -1,8 +1,10 @@
 //! Files and folders that only their owner can read. Where a system knows no modes, as they come.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::path::Path;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::clock::drawn;
 
 /// Makes this folder, and what is missing above it. One that is there stays as it is.
 pub(crate) fn folder(folder: &Path) -> io::Result<()> {
@@ -34,4 +36,55 @@ pub(crate) fn close(file: &File) -> io::Result<()> {
     #[cfg(not(unix))]
     let _no_modes = file;
     Ok(())
+}
+
+/// Reads a file, and closes it to others. What is no file, or holds more than `most` bytes, is an error.
+pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    // Asked before it is opened: opening a pipe would wait for its writer.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("this is no file"));
+    }
+    let file = File::open(path)?;
+    // One that came from elsewhere may be open to others. Whose it is who may not change that can still be read.
+    let _best_effort = close(&file);
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+}
+
+/// Puts a file there whole, in place of what is there.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let fresh = beside(path, text)?;
+    fs::rename(&fresh, path).inspect_err(|_| discard(&fresh))
+}
+
+/// The same where there is none yet. One that another put there meanwhile stays.
+pub(crate) fn put(path: &Path, text: &str) -> io::Result<()> {
+    let fresh = beside(path, text)?;
+    match fs::hard_link(&fresh, path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        // Not every file system has links.
+        Err(_) => return fs::rename(&fresh, path).inspect_err(|_| discard(&fresh)),
+    }
+    discard(&fresh);
+    Ok(())
+}
+
+/// A file with this text in the same folder, written through to the disk.
+fn beside(path: &Path, text: &str) -> io::Result<PathBuf> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{:016x}", drawn()));
+    let fresh = path.with_file_name(name);
+    let written = options().write(true).create_new(true).open(&fresh).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written.inspect_err(|_| discard(&fresh))?;
+    Ok(fresh)
+}
+
+/// What cannot be deleted harms nobody.
+fn discard(file: &Path) {
+    let _harmless = fs::remove_file(file);
 }

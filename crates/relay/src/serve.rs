@@ -340,8 +340,11 @@ fn may_lend(
     verdict: &Verdict,
     target: &Target,
 ) -> Result<(), guard::Refusal> {
-    let lends = target.upstream.api_key.is_some() || !target.upstream.headers.is_empty();
-    if lends && *verdict == Verdict::None { shared.guard.lending(headers) } else { Ok(()) }
+    if !target.upstream.adds_nothing() && *verdict == Verdict::None {
+        shared.guard.lending(headers)
+    } else {
+        Ok(())
+    }
 }
 
 /// Accounts of some plans may be routed by workspace, which a base URL loses; nothing in a request tells.

@@ -97,7 +97,7 @@ impl Shared {
             observers.notice(&Notice::Advice(words));
         }
         let (learned, notice) = LearnedFile::open(config.state_dir.as_deref(), clock.wall());
-        if let (Some(words), true) = (notice, config.state_dir.is_some()) {
+        if let Some(words) = notice {
             observers.notice(&Notice::Advice(format!("note: {words}")));
         }
         let lanes = Lanes::new(Arc::clone(&clock), observers.clone(), learned);

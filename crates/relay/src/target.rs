@@ -15,6 +15,7 @@
 //! Bytes are kept as they came: no escape is touched, no `..` resolved. Scheme, host and port are the
 //! upstream's, whatever stands in the request.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
@@ -137,6 +138,20 @@ impl Upstream {
                 headers.insert(name, value.clone());
             }
         }
+    }
+
+    /// Whether it gets requests with the headers that came, and no others.
+    pub(crate) fn adds_nothing(&self) -> bool {
+        self.api_key.is_none() && self.headers.is_empty()
+    }
+
+    /// These headers with those of this upstream.
+    pub(crate) fn with_headers<'a>(&self, headers: &'a HeaderMap) -> Cow<'a, HeaderMap> {
+        let mut headers = Cow::Borrowed(headers);
+        if !self.headers.is_empty() {
+            self.add_headers(headers.to_mut());
+        }
+        headers
     }
 
     /// Adds the key of this upstream, where there is one, to a request that carries no credential at all.

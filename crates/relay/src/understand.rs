@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
-use http::{HeaderValue, Method, Version};
+use http::{HeaderMap, HeaderValue, Method, Version};
 use relay_core::Moment;
 use relay_core::budget::Spent;
 use relay_core::call::{Call, Plan};
@@ -119,6 +119,7 @@ impl Understood {
         let (before, not_before) = inherited(shared, &self.client, &body, opened);
         let asked = self.asked(shared, opened);
         let mut headers = forwardable(&parts.headers);
+        target.upstream.lend_key(&mut headers, target.path_and_query.as_str());
         shared.hop.mark(&mut headers, &parts.headers, &target.upstream);
         if self.early(shared).is_some() {
             // The head of a stream that begins early names no encoding.
@@ -137,9 +138,7 @@ impl Understood {
         let plan = Plan { profile, nature: self.nature, client_limit, before, not_before, places };
         let turn = self.client.turn.clone().filter(|_| !asked.withhold.is_empty());
         let id = shared.next_call();
-        let lane = self.lane(shared, &target, account, || {
-            account_material(&parts.headers, target.path_and_query.as_str())
-        });
+        let lane = self.lane(shared, &target, &headers, account);
         let place = Place {
             session: shared.lanes.session(self.client.session.as_deref(), id),
             weight: weight(body.len()),
@@ -150,7 +149,6 @@ impl Understood {
         let mut open = OpenCall::new(Arc::clone(shared), opening);
         open.may_be_cut(turn);
         open.emit(&Event::CallOpened { labels: labels.into(), inherited_sends: before.sends });
-        target.upstream.lend_key(&mut headers, target.path_and_query.as_str());
         let way = shared.way(&target.upstream, parts.version);
         let rules = shared.config.rules_for(self.route.dialect.name(), &target.upstream.name);
         let Parts { method, extensions, .. } = parts;
@@ -171,25 +169,24 @@ impl Understood {
         by_route.or_else(|| target.upstream.max_running.map(|most| Places { most, route: None }))
     }
 
-    /// The lane of the call. What asks no model for an answer shares one without a model.
-    fn lane(
-        &self,
-        shared: &Shared,
-        target: &Target,
-        account: AccountKey,
-        material: impl FnOnce() -> Vec<u8>,
-    ) -> Arc<Lane> {
-        let model = self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref()).map(label);
+    /// The lane of the call, which the account tells that the request is sent for: a key that is lent, or a header
+    /// that the upstream's entry adds, makes another one. What asks no model for an answer shares one without a model.
+    fn lane(&self, shared: &Shared, target: &Target, headers: &HeaderMap, came: AccountKey) -> Arc<Lane> {
+        let model = self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let generation = self.route.operation == Operation::Generation;
         let upstream = &target.upstream;
+        let path = target.path_and_query.as_str();
+        let headers = upstream.with_headers(headers);
+        let account = if upstream.adds_nothing() { came } else { account_key(&headers, path) };
         let made = Made {
             origin: &upstream.origin,
             upstream: upstream.url.host(),
             account,
-            model: model.as_deref().filter(|_| generation),
+            added: &upstream.headers,
+            model: model.filter(|_| generation),
             places: self.places(target),
         };
-        shared.lanes.lane(&made, material)
+        shared.lanes.lane(&made, || account_material(&headers, path))
     }
 
     /// What the listener of its answers has to know.

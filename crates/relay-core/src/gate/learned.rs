@@ -26,6 +26,13 @@ pub struct Learned {
 }
 
 impl Learned {
+    /// Whether a lane can have learned this.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        // What is no number equals nothing.
+        self.sound() == *self
+    }
+
     /// As far as it can be true: a file may hold anything, and no lane is to wait for ever because of it.
     pub(super) fn sound(&self) -> Self {
         let within = |value: f64, from: f64, to: f64, instead: f64| {

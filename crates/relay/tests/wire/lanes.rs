@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use relay_core::config::Upstream as Entry;
+use http::{HeaderName, HeaderValue};
+use relay_core::config::{Secret, Upstream as Entry};
 use relay_core::event::{CallId, Event};
 use relay_core::gate::Preset;
 use relay_core::{Config, Curve, Profile};
@@ -306,4 +307,53 @@ async fn a_conversation_that_asks_alone_shuts_its_lane_until_another_one_is_acce
     assert!(story.ends_with("line, send 1, 200, committed, served"), "{story}");
     let order: Vec<_> = busy.up.requests().iter().map(whose).collect();
     assert_eq!(order[..3], ["a", "a", "b"]);
+}
+
+/// The names of the lanes after these paths and models were asked once each, by a client without a key.
+async fn lanes_of(entries: [(&str, Entry); 2], asks: &[(&str, &str)]) -> BTreeSet<String> {
+    let up = Upstream::start(Script::by(|seen, _| answer_to(seen))).await.unwrap();
+    let mut config = gated(&up.url(), SOON);
+    for (name, mut entry) in entries {
+        entry.url = up.url().parse().unwrap();
+        config.upstreams.insert(name.to_owned(), entry);
+    }
+    let bench = Bench::with(config).await;
+    for (path, model) in asks {
+        let request = Request::post(&format!("{path}/v1/responses")).header("thread-id", "a");
+        let answer = bench.ask(&request.json(TURN.replace("gpt-x", model))).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+    lanes(&bench.page().await).iter().map(|lane| lane["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn whose_key_is_lent_has_a_lane_of_its_own() {
+    let at = || Entry::at("http://127.0.0.1:1".parse().unwrap());
+    let key = |key: &str| Entry { api_key: Some(Secret::new(key.to_owned())), ..at() };
+    let adds = |name: &'static str, value: &'static str| Entry {
+        headers: vec![(HeaderName::from_static(name), HeaderValue::from_static(value))],
+        ..at()
+    };
+    for (one, other, count) in [
+        (key("sk-one"), key("sk-other"), 2),
+        (key("sk-one"), at(), 2),
+        (adds("authorization", "Bearer one"), adds("authorization", "Bearer other"), 2),
+        (adds("x-gateway-key", "one"), adds("x-gateway-key", "other"), 2),
+        (key("sk-one"), key("sk-one"), 1),
+        (at(), at(), 1),
+    ] {
+        let words = format!("{one:?} and {other:?}");
+        let ids =
+            lanes_of([("one", one), ("other", other)], &[("/to/one", "gpt-x"), ("/to/other", "gpt-x")]).await;
+        assert_eq!(ids.len(), count, "{words}");
+    }
+}
+
+#[tokio::test]
+async fn models_whose_names_begin_alike_have_lanes_of_their_own() {
+    let at = || Entry::at("http://127.0.0.1:1".parse().unwrap());
+    let long = "m".repeat(64);
+    let (a, b) = (format!("{long}-a"), format!("{long}-b"));
+    let asks = [("", &*long), ("", &a), ("", &b), ("", "a b"), ("", "ab")];
+    assert_eq!(lanes_of([("one", at()), ("other", at())], &asks).await.len(), 5);
 }

@@ -1,5 +1,6 @@
 //! What a person sees of lanes: the status page, the log, and the one thing that can be asked of them.
 
+use relay_core::config::Secret;
 use relay_core::gate::Preset;
 use relay_core::{Config, event::Event};
 use relay_sim::fixtures::codex as wire;
@@ -147,10 +148,42 @@ async fn a_relay_without_a_state_folder_lets_nobody_ask() {
     let bench = Bench::with(gated(&busy.up.url(), SOON)).await;
     let _two = shut(&bench).await;
     let id = waits(&bench, 2).await["id"].as_str().unwrap().to_owned();
-    for given in ["", "None", "undefined"] {
-        assert_eq!(bench.ask(&probe(&id).header("x-steady-token", given)).await.status, 403, "{given:?}");
+    let given = ["", "None", "undefined"].map(|given| probe(&id).header("x-steady-token", given));
+    for request in given.iter().chain([&probe(&id)]) {
+        let answer = bench.ask(request).await;
+        assert_eq!(answer.status, 403, "{request:?}");
+        let text = answer.text();
+        assert!(
+            text.contains("nobody can change anything") && text.contains("`--state-dir FOLDER`"),
+            "{text}"
+        );
     }
-    assert_eq!(bench.ask(&probe(&id)).await.status, 401);
+}
+
+/// Where every request shows a token, all clients know that one: it changes nothing, and does not stand in the way.
+#[tokio::test]
+async fn the_token_of_all_clients_lets_nobody_ask() {
+    const ALL: &str = "0123456789abcdef";
+    let home = Folder::new();
+    let busy = Busy::start().await;
+    let mut config = kept(gated(&busy.up.url(), SOON), &home);
+    config.token = Some(Secret::new(ALL.to_owned()));
+    let bench = Bench::with(config).await;
+    let probe = |before: &str| Request::post(&format!("{before}/__steady/lanes/{}/probe", "0".repeat(16)));
+    let by_path = format!("/~{ALL}");
+    let local = token(&home);
+    for (status, request, words) in [
+        (403, probe("").header("x-steady-token", ALL), "not the token in the file `token`"),
+        (403, probe(&by_path).header("x-steady-token", ALL), "not the token in the file `token`"),
+        (401, probe(&by_path), "the local token"),
+        (403, probe("").header("x-steady-token", &local), "not the one this relay was started with"),
+        (404, probe(&by_path).header("x-steady-token", &local), "no such lane"),
+        (404, probe("").header("x-steady-token", ALL).header("x-steady-token", &local), "no such lane"),
+    ] {
+        let answer = bench.ask(&request).await;
+        assert_eq!(answer.status, status, "{request:?}: {}", answer.text());
+        assert!(answer.text().contains(words), "{}", answer.text());
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,124 @@
+use std::time::SystemTime;
+
+use relay_core::fault::Fault;
+use relay_core::gate::{Class, Preset, Report};
+
+use super::*;
+use crate::clock::SystemClock;
+use crate::credential::account_key;
+
+fn lanes() -> Lanes {
+    let (file, _) = LearnedFile::open(None, SystemTime::UNIX_EPOCH);
+    Lanes::new(Arc::new(SystemClock), Observers::default(), file)
+}
+
+fn lane(lanes: &Lanes, model: usize) -> Arc<Lane> {
+    let origin = Origin { https: true, host: "api.example".to_owned(), port: 443 };
+    let account = account_key(&http::HeaderMap::new(), "/");
+    let model = model.to_string();
+    let made = Made {
+        origin: &origin,
+        upstream: "api.example",
+        account,
+        added: &[],
+        model: Some(&model),
+        places: None,
+    };
+    lanes.lane(&made, Vec::new)
+}
+
+/// A call comes to this lane, is refused, and leaves.
+fn refused(lane: &Arc<Lane>, call: u64, told: Option<Duration>) {
+    let now = lane.clock.now();
+    let arrival = Arrival {
+        call: CallId(call),
+        session: call,
+        since: now,
+        deadline: None,
+        preset: Preset::Interactive,
+        weight: 1.0,
+        sends: 0,
+        budget: None,
+        not_before: None,
+        streams: false,
+        plain: false,
+    };
+    let until = now + Duration::from_secs(60);
+    let waiting = Waiting { not_before: None, until, plain: false, in_line: true };
+    let mut ticket = Ticket::new(Arc::clone(lane), CallId(call));
+    assert!(matches!(ticket.enter(arrival, waiting), Turn::Now));
+    ticket.sends();
+    let refusal = Refusal {
+        class: Class::Capacity(Fault::AtCapacity),
+        told,
+        floor: Duration::ZERO,
+        first_wait: Duration::from_secs(1),
+    };
+    ticket.settled(Settled { report: Report::Refused(refusal), back: None }, None);
+}
+
+fn pause(seconds: u64) -> Option<Duration> {
+    Some(Duration::from_secs(seconds))
+}
+
+fn is_there(lanes: &Lanes, lane: &str) -> bool {
+    lanes.every().iter().any(|other| other.name.id == lane)
+}
+
+#[test]
+fn lanes_that_are_open_make_room_and_those_that_are_held_or_shut_stay() {
+    let lanes = lanes();
+    let held = lane(&lanes, 0);
+    refused(&held, 1, pause(300));
+    let shut = lane(&lanes, 1);
+    refused(&shut, 2, None);
+    refused(&shut, 3, None);
+    assert!(held.state().gate.hold(lanes.clock.now()).is_some() && shut.state().gate.shut().is_some());
+    let [held, shut] = [held, shut].map(|lane| lane.name.id.clone());
+    for model in 2..3 * MANY {
+        lane(&lanes, model);
+    }
+    assert!(lanes.all().len() <= MANY);
+    assert_eq!([&held, &shut].map(|lane| is_there(&lanes, lane)), [true, true]);
+}
+
+#[test]
+fn where_all_are_held_or_shut_the_one_goes_whose_pause_ends_first() {
+    let lanes = lanes();
+    let ids: Vec<_> = (0..MANY)
+        .map(|model| {
+            let lane = lane(&lanes, model);
+            let seconds = if model == 7 { 30 } else { 300 };
+            refused(&lane, 1, pause(seconds));
+            lane.name.id.clone()
+        })
+        .collect();
+    let used = lane(&lanes, MANY);
+    assert_eq!(ids.iter().position(|id| !is_there(&lanes, id)), Some(7));
+    assert_eq!(lanes.all().len(), MANY);
+    drop(used);
+}
+
+#[test]
+fn what_a_lane_learned_outlives_it() {
+    let lanes = lanes();
+    let limited = lane(&lanes, 0);
+    let learned = Learned {
+        recoveries: 3.0,
+        exposure: 90.0,
+        rate: Some(2.0),
+        growth: 4.0,
+        per_completion: 0.5,
+        after_completion: [5.0, 10.0],
+        probes: [5.0, 10.0],
+        ends: [5.0, 10.0],
+    };
+    limited.state().gate = Gate::with(Rules::default(), &learned);
+    let id = limited.name.id.clone();
+    drop(limited);
+    for model in 1..=MANY {
+        lane(&lanes, model);
+    }
+    assert!(!is_there(&lanes, &id));
+    assert_eq!(lane(&lanes, 0).state().gate.learned(), Some(learned));
+}
