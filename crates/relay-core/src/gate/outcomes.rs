@@ -109,8 +109,10 @@ impl Gate {
         }
         self.refusal_takes.saw(now.since(sent.at).as_secs_f64());
         self.outcome(sent, true);
+        // Of many that a session had under way, the first refusal is news.
+        let news = sent.news && self.sessions.is_news(sent.waiting.session, now);
         self.sessions.refused(sent.waiting.session, now);
-        if self.is_to_blame(sent, now) {
+        if self.is_to_blame(sent, news, now) {
             self.blame(sent, refusal, now, dice);
             return;
         }
@@ -142,11 +144,11 @@ impl Gate {
 
     /// Whether a refusal is the lane's, and not its call's alone. One that was sent before another that was accepted is
     /// stale.
-    fn is_to_blame(&mut self, sent: &Sent, now: Moment) -> bool {
+    fn is_to_blame(&mut self, sent: &Sent, news: bool, now: Moment) -> bool {
         if self.accepted_sent.is_some_and(|accepted| sent.at < accepted) {
             return false;
         }
-        if sent.news {
+        if news {
             self.run.refused(sent.at);
         }
         if self.shut.is_some() {

@@ -410,6 +410,9 @@ impl Book {
             }
             return law(view.shut == was, "a rate limit shuts nothing");
         }
+        // Of many that a session had under way, the first refusal is news.
+        let was_served = self.sessions.get(&session).is_none_or(|known| known.refused == 0);
+        let news = news && (was_served || self.is_alone(session));
         self.sessions.entry(session).or_default().refused += 1;
         if self.accepted_sent.is_some_and(|accepted| at < accepted) {
             self.tally.stale += 1;
