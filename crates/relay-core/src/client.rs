@@ -74,6 +74,23 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// Whether it is known to skip interim answers, as RFC 9110 (section 15.2) asks of every client. Python's own HTTP
+    /// library, and requests and urllib3 that stand on it, take a 102 for the answer.
+    #[must_use]
+    pub const fn skips_interim(self) -> bool {
+        match self {
+            Self::Codex
+            | Self::ClaudeCode
+            | Self::Stainless
+            | Self::GeminiCli
+            | Self::GoogleGenai
+            | Self::Ollama => true,
+            Self::Other => false,
+        }
+    }
+}
+
 /// One turn of a Codex thread: what its re-sends have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Turn {

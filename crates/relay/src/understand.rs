@@ -79,7 +79,7 @@ impl Understood {
         let streams = route.streams(peeked.as_ref().and_then(|body| body.stream));
         let events = parts.uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "alt=sse"));
         let mut client = Client::of(&parts.headers);
-        client.company = interim(shared, parts.version, &wishes);
+        client.company = interim(shared, parts.version, &wishes).filter(|_| client.kind.skips_interim());
         profile::limit(&shared.config, &mut client);
         let model = peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let by = shared.config.route(path, client.kind, model).cloned();

@@ -260,7 +260,8 @@ pub(super) const WAITING: &[Key<Waiting>] = &[
         shape: "time or `off`",
         default: "\"15s\"",
         doc: "How often an HTTP/1.1 client that waits gets an interim answer, `102 Processing`, which keeps Node and \
-              Gemini clients waiting past their own limits. `off` where something in between does not expect it.",
+              Gemini clients waiting past their own limits. Only clients that are known to skip it get it. `off` \
+              where something in between does not expect it.",
         set: |waiting, given| given.time_or_off(BEATS).map(|value| waiting.interim = value),
     },
     Key {

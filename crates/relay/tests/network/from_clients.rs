@@ -104,7 +104,7 @@ async fn a_client_that_waits_sees_no_interim_answer() {
     config.waiting.interim = Some(ms(20));
     let at = relay(config).await;
     // The same wait over HTTP/1.1 is full of them.
-    let seen = exchange(at, &plain_turn(""), "").await;
+    let seen = exchange(at, &plain_turn("x-stainless-lang: python\r\n"), "").await;
     assert!(seen.matches("HTTP/1.1 102 ").count() >= 3 && seen.contains(OK), "{seen}");
     let sender = speak_on(at).await;
     let mut answer = turn(&sender, at).await;

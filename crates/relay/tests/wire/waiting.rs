@@ -28,6 +28,11 @@ fn with_early(mut config: Config) -> Config {
     config
 }
 
+/// From a client that is known to skip interim answers.
+fn skips(request: Request) -> Request {
+    request.header("x-stainless-lang", "python")
+}
+
 fn turn() -> Reply {
     Reply::sse(responses::turn("pong"))
 }
@@ -59,7 +64,7 @@ fn dateless(answer: &Answer) -> String {
 async fn a_client_that_waits_sees_interim_answers_and_then_the_answer_to_the_byte() {
     let events = responses::turn("pong");
     let late = [Reply::sse(events.clone()).header("X-Request-Id", "r 1").after(ms(330))];
-    let answer = asked_both_ways(&plain(TURN), &late).await;
+    let answer = asked_both_ways(&skips(plain(TURN)), &late).await;
     let seen: Vec<_> = answer.interim.iter().map(|interim| (interim.status, interim.headers.len())).collect();
     assert!((4..=6).contains(&seen.len()), "one every 50 ms: {seen:?}");
     assert!(seen.iter().all(|each| *each == (102, 0)), "{seen:?}");
@@ -77,14 +82,14 @@ async fn the_waits_between_sends_are_kept_company_too() {
         profile.curve.cap = ms(160);
     });
     config.waiting.interim = Some(ms(50));
-    let answer = Bench::with(config).await.ask(&plain(TURN)).await;
+    let answer = Bench::with(config).await.ask(&skips(plain(TURN))).await;
     assert_eq!((answer.status, up.requests().len()), (200, 3));
     assert!(answer.interim.len() >= 4, "{:?}", answer.interim);
 }
 
 #[tokio::test]
 async fn an_answer_that_comes_soon_is_alone() {
-    let answer = asked_both_ways(&plain(TURN), &[turn()]).await;
+    let answer = asked_both_ways(&skips(plain(TURN)), &[turn()]).await;
     assert!(answer.interim.is_empty(), "{:?}", answer.interim);
 }
 
@@ -92,7 +97,7 @@ async fn an_answer_that_comes_soon_is_alone() {
 async fn nothing_comes_between_the_parts_of_an_answer() {
     let pieces = responses::turn("pong").into_iter();
     let slow: Vec<Event> = pieces.flat_map(|piece| [piece, Event::pause(ms(70))]).collect();
-    let answer = asked_both_ways(&plain(TURN), &[Reply::sse(slow.clone())]).await;
+    let answer = asked_both_ways(&skips(plain(TURN)), &[Reply::sse(slow.clone())]).await;
     assert!(answer.ended_at.unwrap() > ms(300), "it took several beats");
     let head_at = answer.head_at.unwrap();
     assert!(answer.interim.iter().all(|interim| interim.at <= head_at), "only while the opening was held");
@@ -106,7 +111,8 @@ async fn a_client_of_http_1_0_sees_none() {
     let bench = Bench::with(with_interim(&up.url())).await;
     for (version, least) in [("HTTP/1.0", 0), ("HTTP/1.1", 3)] {
         let mut client = bench.client().await;
-        let head = format!("GET /v1/models {version}\r\nhost: {}\r\n\r\n", bench.addr());
+        let head =
+            format!("GET /v1/models {version}\r\nhost: {}\r\nx-stainless-lang: python\r\n\r\n", bench.addr());
         client.send_bytes(head.as_bytes()).await.unwrap();
         let answer = client.read().await;
         assert_eq!((answer.status, answer.text().as_str()), (200, "pong"));
@@ -118,11 +124,21 @@ async fn a_client_of_http_1_0_sees_none() {
     }
 }
 
+/// Python's own HTTP library takes a 102 for the answer.
+#[tokio::test]
+async fn a_client_that_nobody_knows_sees_none() {
+    let up = Upstream::start(turn().after(ms(250))).await.unwrap();
+    let bench = Bench::with(with_interim(&up.url())).await;
+    let request = plain(TURN).header("user-agent", "python-requests/2.34.2");
+    let answer = bench.ask(&request).await;
+    assert_eq!((answer.status, answer.interim.len()), (200, 0));
+}
+
 #[tokio::test]
 async fn a_call_that_wants_no_help_sees_none() {
     let up = Upstream::start(turn().after(ms(250))).await.unwrap();
     let bench = Bench::with(with_interim(&up.url())).await;
-    let answer = bench.ask(&plain(TURN).header("x-steady", "off")).await;
+    let answer = bench.ask(&skips(plain(TURN)).header("x-steady", "off")).await;
     assert_eq!((answer.status, answer.interim.len()), (200, 0));
 }
 
@@ -134,7 +150,7 @@ async fn a_pipelined_answer_that_nobody_has_read_yet_is_not_broken_into() {
     let up = Upstream::start(Script::of(replies)).await.unwrap();
     let bench = Bench::with(with_interim(&up.url())).await;
     let mut client = Client::connect_narrow(bench.addr(), 8 << 10).await.unwrap().patience(SOON);
-    let request = Request::get("/v1/models");
+    let request = skips(Request::get("/v1/models"));
     client.send(&request).await.unwrap();
     client.send_bytes(&request.head_bytes(&bench.addr().to_string())).await.unwrap();
     tokio::time::sleep(A_WHILE).await;
@@ -152,7 +168,7 @@ async fn a_client_that_reads_late_finds_all_in_order() {
     let up = Upstream::start(Reply::status(200).bytes(big.clone()).after(ms(330))).await.unwrap();
     let bench = Bench::with(with_interim(&up.url())).await;
     let mut client = Client::connect_narrow(bench.addr(), 4 << 10).await.unwrap().patience(SOON);
-    client.send(&Request::get("/v1/models")).await.unwrap();
+    client.send(&skips(Request::get("/v1/models"))).await.unwrap();
     tokio::time::sleep(ms(500)).await;
     let answer = client.read().await;
     assert_eq!((answer.ending, answer.body == big), (Ending::Complete, true));
@@ -163,7 +179,7 @@ async fn a_client_that_reads_late_finds_all_in_order() {
 async fn whoever_asks_to_be_asked_for_the_body_hears_that_first() {
     let up = Upstream::start(turn().after(ms(200))).await.unwrap();
     let bench = Bench::with(with_interim(&up.url())).await;
-    let answer = bench.ask(&plain(TURN).header("expect", "100-continue")).await;
+    let answer = bench.ask(&skips(plain(TURN)).header("expect", "100-continue")).await;
     let seen: Vec<u16> = answer.interim.iter().map(|interim| interim.status).collect();
     assert_eq!((answer.status, &seen[..3]), (200, &[100, 102, 102][..]), "{seen:?}");
 }
