@@ -9,20 +9,22 @@
 //! cargo xtask bench --instructions   instructions per request, which valgrind counts, and their ceiling
 //! cargo xtask bench --gate           what the capacity gate costs with many calls in it
 //! cargo xtask bench --crowd          thirty agents at a service that is short of capacity
+//! cargo xtask mutate [WORD]           bugs planted in the gate one by one; its tests are to catch them all
 //! cargo xtask simulate --check       the gate in virtual time, beside other policies and its targets
 //! cargo xtask setup                  only install
 //! cargo xtask fuzz [--minutes N] [TARGET]
 //! ```
 //!
 //! `setup` brings the real clients into `target/test-env`, `checks` is the list of steps in their order,
-//! `fuzz` runs the fuzz targets, `bench` measures, `simulate` plays, `command` starts programs. The load of the soak is
-//! a program of its own, in `soak/`. Nothing here is part of the relay.
+//! `fuzz` runs the fuzz targets, `bench` measures, `mutate` breaks, `simulate` plays, `command` starts programs. The
+//! load of the soak is a program of its own, in `soak/`. Nothing here is part of the relay.
 #![expect(clippy::print_stderr, reason = "a chore reports to the terminal it was started from")]
 
 mod bench;
 mod checks;
 mod command;
 mod fuzz;
+mod mutate;
 mod setup;
 mod simulate;
 
@@ -31,8 +33,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | soak [--minutes N] | bench [--rounds N] [--quick] | \
-     bench --instructions | bench --gate | bench --crowd [OPTIONS] | simulate [--help] | setup | \
-     fuzz [--minutes N] [TARGET]";
+     bench --instructions | bench --gate | bench --crowd [OPTIONS] | mutate [WORD] | simulate [--help] | \
+     setup | fuzz [--minutes N] [TARGET]";
 
 fn main() -> ExitCode {
     match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -56,6 +58,8 @@ fn run(args: &[String]) -> Result<()> {
         }
         ["test"] => checks::run(&root, &[]),
         ["test", "--only", steps] => checks::run(&root, &steps.split(',').collect::<Vec<_>>()),
+        ["mutate"] => mutate::run(&root, ""),
+        ["mutate", word] => mutate::run(&root, word),
         ["bench", words @ ..] => bench::run(&root, words),
         ["simulate", words @ ..] => simulate::run(&root, words),
         ["fuzz", words @ ..] => fuzz::run(&root, words),

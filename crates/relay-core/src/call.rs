@@ -38,7 +38,7 @@ pub struct Plan {
     /// The first send waits until then: the call resumes one that was cut.
     pub not_before: Option<Moment>,
     /// Its upstream has a stated number of places, and would let the client wait for one just as long: until its first
-    /// failure no patience is spent.
+    /// failure no patience is spent, and it waits for six hours.
     pub places: bool,
 }
 
@@ -177,6 +177,10 @@ enum State {
     Flying,
     Done(Ending),
 }
+
+/// So long a call waits for a place at an upstream that would have kept it waiting itself: as long as the most patient
+/// profile.
+const FOR_A_PLACE: Duration = Profile::patient().patience;
 
 /// So late the end of a wait may be noticed.
 const GRACE: Duration = Duration::from_millis(100);
@@ -333,7 +337,7 @@ impl Call {
         // Its curve is what it is charged with: no timer is on time to the microsecond. What its lane adds is no such
         // lateness.
         let curve = not_before.map_or(Duration::ZERO, |own| own.since(self.since));
-        let is_held = in_line || (!plain && wait > curve + GRACE);
+        let is_held = in_line || ((self.places || !plain) && wait > curve + GRACE);
         let charged = if is_held { wait } else { wait.min(curve) };
         self.waited = self.waited.saturating_add(if not_before.is_some() { charged } else { wait });
         if !self.waits_for_a_place() {
@@ -445,11 +449,9 @@ impl Call {
     /// A wait begins; `own`: until then by itself.
     fn wait(&mut self, own: Option<Moment>, in_line: bool, now: Moment) {
         self.since = now;
-        let mut until = if self.waits_for_a_place() || self.patience == Duration::MAX {
-            Moment::LAST
-        } else {
-            now + self.patience.saturating_sub(self.borne)
-        };
+        let patience = if self.waits_for_a_place() { self.patience.max(FOR_A_PLACE) } else { self.patience };
+        let mut until =
+            if patience == Duration::MAX { Moment::LAST } else { now + patience.saturating_sub(self.borne) };
         if let Some(deadline) = self.deadline {
             until = until.min(deadline);
         }

@@ -1,7 +1,7 @@
 //! The capacity gate of one lane: an upstream, a credential and a model. Calls that may not be sent yet wait here, a
 //! few of them ask, and the rest follow when one is accepted.
 //!
-//! What it does, part by part; each part is a file, and each but the first two can be left out ([`Rules`]):
+//! What it does, part by part; each part is a file, and those from `completions` on can be left out ([`Rules`]):
 //!
 //! | part | what it says |
 //! |---|---|
@@ -19,7 +19,7 @@
 //!
 //! A pure state machine: the moment and the dice are handed in. Tell it what happened, then ask [`Gate::poll`] until it
 //! has nothing more to send; ask again at the moment that it names. Every event costs a logarithm of the calls that
-//! wait, and a look at the sends that are under way.
+//! wait and of the sends that are under way. `tests/gate_world` holds it to what it promises.
 
 mod backoff;
 mod completions;
@@ -197,6 +197,7 @@ struct Running {
     weight: u64,
     plain: bool,
     preset: Preset,
+    sent: Moment,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -348,6 +349,13 @@ impl Gate {
             plain: arrival.plain,
         };
         self.seat_newcomer();
+        if let Some(shut) = &mut self.shut
+            && self.line.is_empty()
+            && self.sends.is_empty()
+        {
+            // While nobody waited nobody looked: that time says nothing about how long the lane was shut.
+            shut.asked = shut.asked.max(now);
+        }
         self.newcomer = Some((waiting, now));
     }
 
@@ -377,7 +385,7 @@ impl Gate {
     /// Whether nobody waits and nothing is under way or running.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.waiting() == 0 && self.sends.len() == 0 && self.running.is_empty()
+        self.waiting() == 0 && self.sends.is_empty() && self.running.is_empty()
     }
 
     /// Whether a call waits here.

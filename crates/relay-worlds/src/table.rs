@@ -266,7 +266,7 @@ fn own_jobs(own: &(&'static str, Clients, usize), wanted: &Wanted) -> Vec<(Key, 
 fn long_scene(clients: Clients) -> Scene {
     let overload = Overload { healthy: 3600.0, overloaded: 900.0, refuses: 1.0, slow: false, prolongs: 0.0 };
     let (until, patience) = (Duration::from_secs(6 * 3600), Duration::from_secs(3600));
-    Scene { clients, until, model: Model::Overload(overload), patience }
+    Scene { clients, until, model: Model::Overload(overload), patience, way: Duration::ZERO }
 }
 
 fn own(cells: &Cells) -> Grid {

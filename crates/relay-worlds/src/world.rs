@@ -33,13 +33,21 @@ pub struct Scene {
     pub model: Model,
     /// How long a client waits.
     pub patience: Duration,
+    /// How long a message is on its way to the service, or from it.
+    pub way: Duration,
 }
 
 impl Scene {
-    /// These clients and this service, ten minutes of patience.
+    /// These clients and this service next door, ten minutes of patience.
     #[must_use]
     pub const fn new(clients: Clients, model: Model) -> Self {
-        Self { clients, until: clients.until(), model, patience: Duration::from_secs(600) }
+        Self {
+            clients,
+            until: clients.until(),
+            model,
+            patience: Duration::from_secs(600),
+            way: Duration::ZERO,
+        }
     }
 }
 
@@ -49,7 +57,9 @@ const SHORTEST_WAIT: Duration = Duration::from_micros(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Comes(usize),
+    Arrives(CallId),
     Answered(CallId),
+    Done(CallId),
     Over(CallId),
     Deadline(CallId),
     Wake,
@@ -84,6 +94,7 @@ struct World<'a> {
     policy: &'a mut dyn Admission,
     chance: Chance,
     patience: Duration,
+    way: Duration,
     calls: Vec<Call>,
     wake: Option<Moment>,
     /// Requests that are still to come.
@@ -107,6 +118,7 @@ pub fn play(scene: &Scene, policy: &mut dyn Admission, seed: u64) -> Run {
         policy,
         chance: Chance::new(seed, Stream::Policy),
         patience: scene.patience,
+        way: scene.way,
         calls: Vec::new(),
         wake: None,
         coming: 0,
@@ -130,7 +142,9 @@ impl World<'_> {
             self.service.advance(now);
             match event {
                 Event::Comes(client) => self.comes(client),
+                Event::Arrives(call) => self.arrives(call),
                 Event::Answered(call) => self.answered(call),
+                Event::Done(call) => self.done(call),
                 Event::Over(call) => self.over(call),
                 Event::Deadline(call) => self.deadline(call),
                 Event::Wake => {}
@@ -187,9 +201,18 @@ impl World<'_> {
         call.sends += 1;
         call.sent = now;
         call.state = State::Pending(None);
-        let request = call.request;
         self.run.sends += 1;
         self.run.early += usize::from(now < self.hold);
+        if self.way.is_zero() {
+            self.arrives(id);
+        } else {
+            self.at(now + self.way, Event::Arrives(id));
+        }
+    }
+
+    /// The service gets a send.
+    fn arrives(&mut self, id: CallId) {
+        let (now, request) = (self.now, self.call(id).request);
         match self.service.send(id, request.session) {
             Answer::Accepted => self.runs(id, request),
             Answer::Queued => {}
@@ -200,15 +223,15 @@ impl World<'_> {
                     self.run.cut += 1;
                 }
                 self.call(id).state = State::Pending(Some(refusal));
-                self.at(now + refusal.takes, Event::Answered(id));
+                self.at(now + refusal.takes + self.way, Event::Answered(id));
             }
         }
     }
 
     /// The service begins to work on this call.
     fn runs(&mut self, call: CallId, request: Request) {
-        self.at(self.now + request.first_byte, Event::Answered(call));
-        self.at(self.now + request.takes, Event::Over(call));
+        self.at(self.now + request.first_byte + self.way, Event::Answered(call));
+        self.at(self.now + request.takes, Event::Done(call));
     }
 
     fn answered(&mut self, id: CallId) {
@@ -236,6 +259,22 @@ impl World<'_> {
         }
     }
 
+    /// The service has sent the last byte of an answer.
+    fn done(&mut self, id: CallId) {
+        if let Some(next) = self.service.finished() {
+            // Its wait ends where the service begins with it.
+            let now = self.now;
+            self.call(next).sent = now;
+            let request = self.call(next).request;
+            self.runs(next, request);
+        }
+        if self.way.is_zero() {
+            self.over(id);
+        } else {
+            self.at(self.now + self.way, Event::Over(id));
+        }
+    }
+
     fn over(&mut self, id: CallId) {
         let now = self.now;
         let call = self.call(id);
@@ -243,12 +282,6 @@ impl World<'_> {
         call.state = State::Served;
         let (waited, heavy) = (call.sent.since(call.came), call.request.heavy);
         self.run.served(waited, heavy);
-        if let Some(next) = self.service.finished() {
-            // Its wait ends where the service begins with it.
-            self.call(next).sent = now;
-            let request = self.call(next).request;
-            self.runs(next, request);
-        }
         self.policy.finished(id, now);
         self.end(id);
     }

@@ -1,5 +1,7 @@
 //! The gate in whole worlds: what it keeps to, and what each of its parts is there for.
 
+use std::time::Duration;
+
 use relay_core::gate::{Preset, Rules};
 use relay_worlds::clients::Clients;
 use relay_worlds::gate_policy::{Lane, Setup};
@@ -37,6 +39,17 @@ fn it_comes_close_to_the_oracle_where_slots_are_its_own() {
     assert!(gate.wait.mean < 1.05 * oracle.wait.mean, "{} {}", gate.wait.mean, oracle.wait.mean);
     assert!(gate.sends.mean < 1.1, "{}", gate.sends.mean);
     assert!(gate.success.mean > 0.9999);
+}
+
+#[test]
+fn own_slots_far_away_are_not_taken_for_a_service_that_refuses_at_random() {
+    let slots = Model::Slots { slots: 3, outside: None };
+    let (until, way) = (Duration::from_secs(900), Duration::from_millis(25));
+    let scene = Scene { until, way, ..Scene::new(Clients::TenAgents, slots) };
+    for seed in 0..60 {
+        let run = play(&scene, &mut Lane::new(Setup::default()), seed);
+        assert!(run.peak() < 50, "seed {seed}: {} were refused in a minute", run.peak());
+    }
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn nothing_is_lost_in_any_world() {
         for clients in Clients::ALL {
             let Some(model) = named.model(clients) else { continue };
             let (until, patience) = (Duration::from_secs(90), Duration::from_secs(40));
-            let scene = Scene { clients, until, model, patience };
+            let scene = Scene { clients, until, model, patience, way: Duration::ZERO };
             for (name, contender) in contenders() {
                 let run = play(&scene, contender.admission().as_mut(), 3);
                 nothing_is_lost(&run, 90.0, &format!("{} {} {name}", named.name, clients.name()));

@@ -253,9 +253,9 @@ impl Answer {
         self.body = None;
     }
 
-    /// Reads the short rest of a failed answer and keeps it, so that its connection can serve again while the call
-    /// waits; `None` where that would be too much to keep, or comes too slowly.
-    pub(crate) async fn keep(mut self) -> Option<Self> {
+    /// Reads the short rest of a failed answer, to keep it while its call waits: its connection can serve again then.
+    /// False where that would be too much to keep, or comes too slowly.
+    pub(crate) async fn read_rest(&mut self) -> bool {
         const MOST: usize = 64 * 1024;
         const WITHIN: std::time::Duration = std::time::Duration::from_secs(2);
         let held = |frames: &VecDeque<Frame<Bytes>>| -> usize {
@@ -277,15 +277,11 @@ impl Answer {
             }
             held(&self.held) <= MOST
         };
-        if matches!(tokio::time::timeout(WITHIN, rest).await, Ok(true)) {
-            return Some(self);
-        }
-        self.recycle();
-        None
+        matches!(tokio::time::timeout(WITHIN, rest).await, Ok(true))
     }
 
     /// Reads the short rest of a failed answer, so that its connection can serve again.
-    fn recycle(self) {
+    pub(crate) fn recycle(self) {
         const MOST: usize = 256 * 1024;
         const WITHIN: std::time::Duration = std::time::Duration::from_secs(2);
         if let Some(body) = self.body {

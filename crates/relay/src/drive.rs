@@ -106,7 +106,10 @@ impl Drive {
         let turn = match self.open.take_turn(waiting) {
             Turn::Now => {
                 self.open.granted();
-                return told;
+                if let Some(answer) = told {
+                    answer.recycle();
+                }
+                return None;
             }
             Turn::Later { turn, waiting: many } => {
                 self.open.call().stands_in_line(many);
@@ -125,15 +128,20 @@ impl Drive {
         });
         let mut kept = None;
         let over = match told {
-            Some(answer) => {
-                let mut keep = pin!(answer.keep());
-                tokio::select! {
+            Some(mut answer) => {
+                let (whole, over_first) = tokio::select! {
                     biased;
-                    answer = &mut keep => {
-                        kept = answer;
-                        over.await
-                    }
-                    over = &mut over => over,
+                    whole = answer.read_rest() => (whole, None),
+                    over = &mut over => (false, Some(over)),
+                };
+                if whole {
+                    kept = Some(answer);
+                } else {
+                    answer.recycle();
+                }
+                match over_first {
+                    Some(over) => over,
+                    None => over.await,
                 }
             }
             None => over.await,

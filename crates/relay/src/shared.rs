@@ -89,7 +89,8 @@ impl Shared {
     pub(crate) fn new(common: Common) -> Self {
         let Common { config, targets, tls, clock, mut observers, system_proxies, listening } = common;
         let status = Arc::new(Status::default());
-        observers.push(Arc::clone(&status) as Arc<dyn Observer>);
+        // First: what others tell of is counted by then.
+        observers.insert(0, Arc::clone(&status) as Arc<dyn Observer>);
         let observers = Observers::new(observers);
         let proxies = Proxies::new(system_proxies.clone(), config.proxy.clone(), listening.clone());
         if let Some(words) = proxies.advice() {

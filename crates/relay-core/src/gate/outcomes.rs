@@ -12,8 +12,8 @@ use crate::dice::Dice;
 use crate::event::CallId;
 use crate::moment::Moment;
 
-/// A pause that the upstream asks for holds the whole lane for no longer: then somebody asks again, who may hear of
-/// another one. The call that was told so itself is not sent before.
+/// A pause that the upstream asks for holds the whole lane for no longer: then one call asks, which may hear of another
+/// one. The call that was told so itself is not sent before.
 const LONGEST_HOLD: Duration = Duration::from_secs(600);
 
 impl Gate {
@@ -29,7 +29,7 @@ impl Gate {
         self.seat_newcomer();
         let Sent { at, reason, presumed, .. } = sent;
         let Waiting { session, weight, plain, streams, preset, .. } = sent.waiting;
-        self.running.insert(call, Running { session, weight, plain, preset });
+        self.running.insert(call, Running { session, weight, plain, preset, sent: at });
         if reason == Reason::Plain {
             return;
         }
@@ -96,6 +96,10 @@ impl Gate {
     /// The refusal of a send. Where the lane is not to blame, its call waits by itself.
     fn refused(&mut self, sent: &Sent, refusal: Refusal, now: Moment, dice: &mut dyn Dice) {
         if let Some(told) = refusal.told.filter(|told| !told.is_zero()) {
+            if told > LONGEST_HOLD && self.shut.is_none() {
+                let shut = self.close(Shut::Refused(refusal.class.fault()), now, dice);
+                self.shut = Some(ShutState { next_probe: now, ..shut });
+            }
             let told = told.min(LONGEST_HOLD);
             self.hold = self.hold.max(now + told + backoff::spread(told, dice));
         }
@@ -187,7 +191,9 @@ impl Gate {
 
     /// A want of capacity came after output of an accepted call, which ends with it: its session is refused now.
     pub fn refused_late(&mut self, call: CallId, refusal: Refusal, now: Moment, dice: &mut dyn Dice) {
-        let Some(Running { session, weight, plain, preset, .. }) = self.running.remove(&call) else { return };
+        let Some(Running { session, weight, plain, preset, sent }) = self.running.remove(&call) else {
+            return;
+        };
         self.seat_newcomer();
         self.sessions.ended(session, weight);
         if !plain {
@@ -207,14 +213,11 @@ impl Gate {
                 streams: false,
                 plain: false,
             };
-            let sent = Sent {
-                at: now,
-                reason: Reason::Open,
-                waiting,
-                presumed: false,
-                exposure: Duration::ZERO,
-                news,
-            };
+            // A rate limit is about when it was sent: many that are cut together are one adjustment.
+            let is_rate = self.rules.rate && refusal.class == Class::Rate;
+            let at = if is_rate { sent } else { now };
+            let sent =
+                Sent { at, reason: Reason::Open, waiting, presumed: false, exposure: Duration::ZERO, news };
             let takes = self.refusal_takes;
             self.refused(&sent, refusal, now, dice);
             // It says nothing about how long a refusal takes.
@@ -251,6 +254,9 @@ impl Gate {
     }
 
     fn give_back(&mut self, reason: Reason, now: Moment) {
+        if reason != Reason::Plain {
+            self.rate.give_back();
+        }
         match reason {
             Reason::Open => self.pace.give_back(),
             Reason::Follow => self.ramp.give_back(),

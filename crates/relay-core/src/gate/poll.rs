@@ -20,10 +20,11 @@ const SLOW: f64 = 4.0;
 pub(super) const UNHEARD: f64 = 3.0;
 
 impl Gate {
-    /// A person asks for a send now: the next call goes, whatever holds it. False where none waits.
+    /// A person asks for a send now: the next call goes, whatever holds it. False where none waits, or all places are
+    /// taken.
     pub fn ask_now(&mut self) -> bool {
         self.seat_newcomer();
-        self.ask_now = !self.line.is_empty();
+        self.ask_now = !self.line.is_empty() && self.has_place();
         self.ask_now
     }
 

@@ -1,5 +1,9 @@
 //! Whether a lane refuses at random, in which case shutting it gains nothing: refusals come right after the end of a
 //! shut time, and neither timed probes nor own completions predict an acceptance.
+//!
+//! Where slots are short and the service is far away, a probe sometimes takes the place that a call of ours has left
+//! before the next one of ours gets there. So sends after own completions are refused now and then, and that is random
+//! only where probes fare no better.
 
 use super::numbers::Share;
 use crate::moment::Moment;
@@ -8,6 +12,8 @@ use crate::moment::Moment;
 const FALSE_ENDS: f64 = 0.3;
 /// And from this share of refusals, of probes and of sends after own completions alike.
 const REFUSED: f64 = 0.15;
+/// From this share of what probes are refused on, own completions predict nothing.
+const AS_PROBES: f64 = 0.5;
 /// So many outcomes decide whether an end was real.
 const OUTCOMES: u8 = 3;
 
@@ -58,8 +64,10 @@ impl Judgement {
     }
 
     pub(super) fn is_random(&self) -> bool {
+        let (completions, probes) = (self.refused_after_completion(), self.probes.with_prior(0.75, 3.0));
         self.ends.with_prior(0.25, 4.0) > FALSE_ENDS
-            && self.refused_after_completion().min(self.probes.with_prior(0.75, 3.0)) > REFUSED
+            && completions.min(probes) > REFUSED
+            && completions > AS_PROBES * probes
     }
 }
 
@@ -86,6 +94,22 @@ mod tests {
         judgement.came_back(at(21), true);
         judgement.came_back(at(22), true);
         assert_eq!((judgement.ends.yes, judgement.ends.all), (1.0, 1.9));
+    }
+
+    #[test]
+    fn places_that_probes_take_now_and_then_are_no_chance() {
+        let mut judgement = Judgement::default();
+        for turn in 0..20 {
+            judgement.ended(at(2 * turn));
+            judgement.came_back(at(2 * turn + 1), true);
+            judgement.probed(true);
+            judgement.completion_used(turn % 4 == 0);
+        }
+        assert!(judgement.refused_after_completion() > REFUSED && !judgement.is_random());
+        for turn in 0..40 {
+            judgement.completion_used(turn % 4 != 0);
+        }
+        assert!(judgement.is_random(), "where they fare no better than probes, they are");
     }
 
     #[test]

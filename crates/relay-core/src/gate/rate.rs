@@ -53,6 +53,8 @@ fn slot(second: u64) -> usize {
 pub(super) struct Rate {
     rate: Option<f64>,
     next: Moment,
+    /// Nothing goes before then, since a refusal said so.
+    floor: Moment,
     accepted: Accepted,
     /// Acceptances since the rate was changed.
     since_change: u32,
@@ -69,6 +71,7 @@ impl Rate {
         Self {
             rate: learned,
             next: Moment::ZERO,
+            floor: Moment::ZERO,
             accepted: Accepted { seconds: [0; WINDOW], last: 0 },
             since_change: 0,
             changed: None,
@@ -92,6 +95,14 @@ impl Rate {
         self.passed = self.passed.saturating_add(1);
         if let Some(rate) = self.rate {
             self.next = self.next.max(now - span(2.0 / rate)) + span(1.0 / (0.97 * rate));
+        }
+    }
+
+    /// A send was not made after all.
+    pub(super) fn give_back(&mut self) {
+        self.passed = self.passed.saturating_sub(1);
+        if let Some(rate) = self.rate {
+            self.next = (self.next - span(1.0 / (0.97 * rate))).max(self.floor);
         }
     }
 
@@ -135,7 +146,8 @@ impl Rate {
         };
         let rate = rate.clamp(BOUNDS.0, BOUNDS.1);
         self.rate = Some(rate);
-        self.next = self.next.max(now + span(1.0 / rate));
+        self.floor = now + span(1.0 / rate);
+        self.next = self.next.max(self.floor);
         self.changed = Some((now, sent));
         (self.since_change, self.passed, self.backlogged) = (0, later, true);
     }
@@ -204,6 +216,20 @@ mod tests {
         rate.idle();
         rate.refused(at(400.0), None, || 0, at(400.1));
         assert!((rate.known().unwrap() - 0.8 * known).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_was_not_sent_holds_nobody() {
+        let mut rate = Rate::new(Some(0.5));
+        for _ in 0..3 {
+            rate.sent(at(10.0));
+        }
+        let held = rate.holds_until(at(10.0));
+        rate.sent(at(10.0));
+        assert!(rate.holds_until(at(10.0)) > held);
+        rate.give_back();
+        let again = rate.holds_until(at(10.0)).unwrap();
+        assert!(again.since(held.unwrap()) < Duration::from_micros(1));
     }
 
     #[test]

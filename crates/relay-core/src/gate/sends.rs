@@ -78,6 +78,10 @@ impl Sends {
         self.sent.len()
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+
     pub(super) fn add(&mut self, sent: Sent) {
         let call = sent.waiting.call;
         let key = (sent.at, self.next, call);

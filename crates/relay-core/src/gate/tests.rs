@@ -299,7 +299,22 @@ fn a_late_refusal_counts_for_its_session_as_it_is_now() {
     assert_eq!(lane.gate.refusal_takes.count, 0, "it says nothing of how long a refusal takes");
 }
 
-// ---- rates, holds and floors ----
+// ---- paces, rates, holds and floors ----
+
+#[test]
+fn ten_are_sent_at_once_and_what_is_accepted_makes_room_for_more() {
+    let mut lane = lane(plain_rules());
+    for call in 1..=30 {
+        lane.arrive(call, call);
+    }
+    assert_eq!(lane.sent().len(), 10);
+    for call in 1..=4 {
+        lane.accepted(call);
+    }
+    assert_eq!(lane.sent().len(), 4);
+    lane.left(5);
+    assert_eq!(lane.sent(), [], "nothing was heard of it");
+}
 
 #[test]
 fn a_rate_limit_neither_shuts_nor_puts_its_call_off() {
@@ -374,6 +389,26 @@ fn nobody_takes_a_place_before_its_floor() {
     lane.gate.completions.each = 1.0;
     lane.gate.completions.ended_while_random();
     assert_eq!(lane.sent(), [(1, Reason::Completion)]);
+}
+
+#[test]
+fn a_person_is_shown_when_the_next_call_goes() {
+    let mut lane = lane(plain_rules());
+    let next = |lane: &mut Lane| lane.gate.view(0, lane.now).next;
+    assert_eq!(next(&mut lane), None, "nobody waits");
+    lane.shut(2);
+    let probe = next(&mut lane).unwrap();
+    assert!(probe > lane.now && probe <= lane.now + REFUSAL.first_wait);
+    lane.gate.hold = lane.now + span(60.0);
+    assert_eq!(next(&mut lane), Some(lane.gate.hold), "the hold is longer");
+    lane.passes(61.0);
+    let asks = next(&mut lane).unwrap();
+    assert!(asks <= lane.now, "it is due");
+    lane.left(1);
+    lane.left(2);
+    let own = lane.now + span(200.0);
+    lane.gate.arrive(Arrival { not_before: Some(own), ..arrival(3, 3, lane.now) }, lane.now);
+    assert_eq!(next(&mut lane), Some(own), "the only one waits by itself");
 }
 
 // ---- plain calls, places, and a person who asks ----

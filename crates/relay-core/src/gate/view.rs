@@ -80,7 +80,8 @@ impl Gate {
         let probe = self.shut.map(|shut| shut.due()).filter(|_| !self.line.is_empty());
         let floor = hold.max(if self.rules.rate { self.rate.holds_until(now) } else { None });
         let own = if self.line.ready() == 0 { self.line.next_ready() } else { None };
-        let next = if self.line.is_empty() { None } else { probe.max(floor).max(own) };
+        let lane = if self.line.is_empty() { None } else { probe.max(floor).max(own) };
+        let next = if lane.is_some() { lane } else { self.plain.next_ready() };
         let place = |(index, waiting): (usize, &Waiting)| Place {
             call: waiting.call,
             session: waiting.session,

@@ -253,7 +253,7 @@ impl Book {
         self.event();
         self.tally.asked += 1;
         self.gate.ask_now();
-        self.asked = self.gated > 0;
+        self.asked = self.gated > 0 && self.has_place();
     }
 
     pub(crate) fn accepted(&mut self, call: CallId) -> Kept {
@@ -414,7 +414,8 @@ impl Book {
         if self.accepted_sent.is_some_and(|accepted| at < accepted) {
             self.tally.stale += 1;
             law(view.shut == was, "a stale refusal moves no gate")?;
-            let told = refusal.told.is_some() || before.next.is_none();
+            // What a plain call waits for is none of the lane's.
+            let told = refusal.told.is_some() || was.is_none() || self.gated <= 1;
             return law(told || view.next <= before.next, "a stale refusal puts off no probe");
         }
         if news {

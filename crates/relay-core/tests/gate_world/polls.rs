@@ -191,6 +191,12 @@ impl Book {
         let all = all.filter(|other| other.arrival.plain == known.arrival.plain);
         match reason {
             Reason::Open | Reason::Follow | Reason::Plain => {
+                let rank = |known: &Known| known.arrival.since + known.arrival.preset.terms().gives_way;
+                let alike = |other: &Known| {
+                    other.arrival.session == known.arrival.session && depth(other) == depth(known)
+                };
+                let mut own = all.clone().filter(|other| alike(other));
+                law(own.all(|other| rank(known) <= rank(other)), "a session's calls go as they came")?;
                 let first = all.map(|other| self.turn(other)).min();
                 law(first == Some(self.turn(known)), "those go first whose turn it is")
             }
@@ -284,7 +290,7 @@ impl Book {
             })
             && view.shut == self.gate.shut()
             && view.hold == self.gate.hold(self.now)
-            && (self.gated > 0 || view.next.is_none())
+            && (self.waiting() > 0 || view.next.is_none())
             && (view.shut.is_none() || self.gated == 0 || view.next.is_some());
         law(holds, "a person sees what is")
     }

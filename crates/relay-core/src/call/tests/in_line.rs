@@ -68,7 +68,7 @@ fn a_call_that_was_never_sent_ends_with_its_patience_too() {
 fn what_waits_for_a_stated_place_spends_no_patience_until_it_fails() {
     let places = Plan { places: true, ..in_lane(Profile::interactive()) };
     let mut play = Play::new(places.clone());
-    assert!(waiting(&mut play).until > OPENED + seconds(1_000_000));
+    assert_eq!(waiting(&mut play).until, OPENED + seconds(6 * 3600), "never for ever");
     granted_after(&mut play, seconds(3600));
     refused(&mut play);
     assert_eq!(waiting(&mut play).until, play.now + seconds(120));
@@ -141,6 +141,13 @@ fn what_its_lane_adds_to_a_wait_of_its_own_is_patience_too() {
     granted_after(&mut play, seconds(100));
     play.call.failed(unsent(), play.now, &mut NoChance);
     assert_eq!(waiting(&mut play).until, play.now + seconds(20), "never for ever");
+    // Nor is a place that others take, for a call that waits by its curve.
+    let mut plain = Play::new(Plan { places: true, ..plan(Profile::interactive()) });
+    granted_after(&mut plain, Duration::ZERO);
+    plain.call.failed(failed(), plain.now, &mut NoChance);
+    granted_after(&mut plain, seconds(100));
+    plain.call.failed(failed(), plain.now, &mut NoChance);
+    assert_eq!(waiting(&mut plain).until, plain.now + seconds(20));
     // A timer that is a little late is not.
     let mut play = Play::new(in_lane(Profile::interactive()));
     granted_after(&mut play, Duration::ZERO);

@@ -1,6 +1,7 @@
 //! What goes on in a shut lane: who asks, who follows, and what opens it.
 
 use super::*;
+use crate::gate::line::Left;
 
 #[test]
 fn a_shut_lane_is_asked_by_one_and_each_probe_puts_off_the_next() {
@@ -196,4 +197,103 @@ fn a_random_lane_does_not_shut_and_opens_at_the_first_acceptance() {
     let asks = other.probe();
     other.accepted(asks);
     assert!(!other.is_open());
+}
+
+#[test]
+fn refused_follow_ups_put_the_next_probe_off() {
+    let mut lane = lane(plain_rules());
+    lane.shut(2);
+    for call in 11..=15 {
+        lane.arrive(call, call);
+    }
+    lane.left(1);
+    lane.left(2);
+    let asks = lane.probe();
+    let next = lane.gate.view(0, lane.now).next.unwrap();
+    lane.now = next - span(0.2);
+    lane.accepted(asks);
+    let follows = lane.sent();
+    lane.passes(0.1);
+    for (call, _) in &follows {
+        lane.refused(*call, REFUSAL);
+    }
+    let put_off = lane.gate.view(0, lane.now).next.unwrap();
+    assert!(put_off > next + span(0.2), "{:?} after {follows:?}", put_off.since(next));
+}
+
+#[test]
+fn what_all_have_left_to_send_is_known_as_long_as_each_has_an_end() {
+    let mut lane = lane(plain_rules());
+    lane.shut(2);
+    lane.left(1);
+    lane.left(2);
+    assert_eq!(lane.gate.line.left(), None, "nobody waits");
+    let ends = lane.now + span(90.0);
+    let with = |call, sends, deadline| Arrival {
+        sends,
+        budget: Some(40),
+        deadline,
+        ..arrival(call, call, lane.now)
+    };
+    for arrival in [with(11, 0, Some(ends)), with(12, 10, Some(lane.now + span(60.0))), with(13, 0, None)] {
+        lane.gate.arrive(arrival, lane.now);
+    }
+    assert_eq!((lane.sent(), lane.gate.line.left()), (vec![], None), "one has no end");
+    lane.left(13);
+    assert_eq!(lane.gate.line.left(), Some((Left { free: 38 + 28, all: 40 + 30, total: 76 }, ends)));
+    let asks = lane.probe();
+    lane.refused(asks, REFUSAL);
+    assert_eq!(lane.gate.line.left().map(|(left, _)| left.all), Some(69), "one is spent");
+    lane.left(11);
+    lane.left(12);
+    assert_eq!(lane.gate.line.left(), None);
+}
+
+#[test]
+fn a_time_in_which_nobody_waited_says_nothing_about_recovery() {
+    let mut lane = lane(plain_rules());
+    lane.shut(2);
+    lane.left(1);
+    lane.left(2);
+    // The next day somebody comes, and is served.
+    lane.passes(14.0 * 3600.0);
+    lane.gate.arrive(arrival(3, 3, lane.now), lane.now);
+    assert_eq!(lane.sent(), [(3, Reason::Timer)]);
+    lane.passes(1.0);
+    lane.accepted(3);
+    assert!(lane.gate.recovery.mean() < 10.0, "{}", lane.gate.recovery.mean());
+}
+
+#[test]
+fn after_a_pause_that_is_too_long_to_keep_one_asks_for_all() {
+    let mut lane = lane(plain_rules());
+    lane.arrive(1, 1);
+    lane.sent();
+    lane.refused(1, Refusal { told: Some(Duration::from_secs(3600)), ..REFUSAL });
+    for call in 2..8 {
+        lane.arrive(call, call);
+    }
+    assert_eq!(lane.sent(), []);
+    lane.passes(602.0);
+    assert_eq!(lane.sent().len(), 1);
+}
+
+#[test]
+fn streams_that_a_rate_limit_cuts_together_lower_the_rate_once() {
+    let mut lane = lane(plain_rules());
+    for call in 1..=5 {
+        lane.arrive(call, call);
+    }
+    assert_eq!(lane.sent().len(), 5);
+    for call in 1..=5 {
+        lane.accepted(call);
+    }
+    let rate = Refusal { class: Class::Rate, ..REFUSAL };
+    let mut rates = Vec::new();
+    for call in 1..=5 {
+        lane.passes(0.1);
+        lane.gate.refused_late(CallId(call), rate, lane.now, &mut lane.dice);
+        rates.push(lane.gate.rate.known().unwrap());
+    }
+    assert!(rates.windows(2).all(|pair| pair[0] == pair[1]), "{rates:?}");
 }
