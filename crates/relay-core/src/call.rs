@@ -65,6 +65,8 @@ pub struct Waiting {
     pub not_before: Option<Moment>,
     /// Its patience ends then.
     pub until: Moment,
+    /// It bears a pause of its lane until then.
+    pub bears: Moment,
     /// It waits by its own curve alone, whatever its lane does.
     pub plain: bool,
     /// Its lane says when its turn comes; else its own wait is all there is.
@@ -462,7 +464,9 @@ impl Call {
             Some(_) | None => {}
         }
         let plain = self.profile.gate.is_none();
-        self.state = State::Waiting(Waiting { not_before: own, until, plain, in_line });
+        // A pause is no wait for a place, whatever else it waits for.
+        let bears = until.min(now + self.patience.saturating_sub(self.borne));
+        self.state = State::Waiting(Waiting { not_before: own, until, bears, plain, in_line });
     }
 
     fn bears(&self, wait: Duration, now: Moment) -> bool {

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
-use relay_core::Moment;
 use relay_core::call::Waiting;
 use relay_core::client::Kind;
 use relay_core::config::Route;
 use relay_core::event::CallId;
 use relay_core::failure::label;
 use relay_core::gate::{Arrival, Gate, Learned, Poll, Refusal, Rules, Settled, Shut, View};
+use relay_core::{BaseUrl, Moment};
 use tokio::sync::{Notify, oneshot};
 
 use crate::clock::{Clock, RealDice, sleep_until};
@@ -50,7 +50,7 @@ impl Places {
 pub(crate) struct Made<'a> {
     pub(crate) origin: &'a Origin,
     /// The upstream's name for people.
-    pub(crate) upstream: &'a str,
+    pub(crate) upstream: &'a BaseUrl,
     pub(crate) account: AccountKey,
     /// What the upstream's entry adds to every request: any of it may say for whom it is.
     pub(crate) added: &'a [(HeaderName, HeaderValue)],
@@ -141,7 +141,7 @@ impl Lanes {
             Some(learned) => Gate::with(rules, &learned),
             None => Gate::new(rules),
         };
-        let name = LaneName { id, model: model.map(label), upstream: made.upstream.into() };
+        let name = LaneName { id, model: model.map(label), upstream: made.upstream.authority().into() };
         Lane {
             name,
             stated,
@@ -249,15 +249,15 @@ struct State {
 /// A call that waits, as the relay knows it.
 struct Waiter {
     tell: oneshot::Sender<Word>,
-    /// Its patience ends then.
-    until: Moment,
+    /// It bears a pause until then.
+    bears: Moment,
     plain: bool,
 }
 
 impl Waiter {
     /// Whether its patience ends before the lane may send again.
     fn waits_in_vain(&self, hold: Moment) -> bool {
-        !self.plain && self.until <= hold
+        !self.plain && self.bears <= hold
     }
 
     fn hear_of_hold(self) {
@@ -333,7 +333,7 @@ impl Lane {
             Turn::Now
         } else {
             let (tell, turn) = oneshot::channel();
-            let waiter = Waiter { tell, until: waiting.until, plain: waiting.plain };
+            let waiter = Waiter { tell, bears: waiting.bears, plain: waiting.plain };
             match state.gate.hold(now) {
                 Some(hold) if waiter.waits_in_vain(hold) => waiter.hear_of_hold(),
                 Some(_) | None => _ = state.waiters.insert(call, waiter),

@@ -33,10 +33,7 @@ impl Gate {
         if reason == Reason::Plain {
             return;
         }
-        if matches!(reason, Reason::Open | Reason::Follow) {
-            // What was accepted is no burst any more, however quickly the next one comes.
-            self.pace.give_back();
-        }
+        self.give_pace_back(reason);
         let is_fresh = self.refused_sent.is_none_or(|refused| at > refused);
         self.rate.accepted(now);
         self.run.accepted(at);
@@ -79,6 +76,9 @@ impl Gate {
         self.seat_newcomer();
         let Waiting { session, weight, .. } = sent.waiting;
         self.sessions.ended(session, weight);
+        if report == Report::Other {
+            self.give_pace_back(sent.reason);
+        }
         let refusal = match report {
             Report::Refused(refusal) if sent.reason != Reason::Plain => Some(refusal),
             Report::Refused(_) | Report::Other => None,
@@ -238,6 +238,7 @@ impl Gate {
             debug_assert_eq!(waiting.call, call, "a call leaves as itself");
         } else if let Some(sent) = self.sends.take(call) {
             self.sessions.ended(sent.waiting.session, sent.waiting.weight);
+            self.give_pace_back(sent.reason);
             if unsent {
                 self.give_back(sent.reason, now);
             }
@@ -255,12 +256,18 @@ impl Gate {
         }
     }
 
+    /// What was answered, but for refusals, or is gone is no burst any more, however quickly the next one comes.
+    fn give_pace_back(&mut self, reason: Reason) {
+        if matches!(reason, Reason::Open | Reason::Follow) {
+            self.pace.give_back();
+        }
+    }
+
     fn give_back(&mut self, reason: Reason, now: Moment) {
         if reason != Reason::Plain {
             self.rate.give_back();
         }
         match reason {
-            Reason::Open => self.pace.give_back(),
             Reason::Follow => self.ramp.give_back(),
             Reason::Completion => self.completions.give_back(),
             Reason::Timer => {
@@ -268,7 +275,7 @@ impl Gate {
                     shut.next_probe = now;
                 }
             }
-            Reason::Plain => {}
+            Reason::Open | Reason::Plain => {}
         }
     }
 }

@@ -7,6 +7,8 @@ use crate::moment::Moment;
 
 /// Nothing is slower, and nothing faster, in sends a second.
 pub(super) const BOUNDS: (f64, f64) = (0.02, 1e6);
+/// Where nothing is measured yet, nothing slower is taken for the rate.
+const FIRST: f64 = 1.0;
 /// How far back acceptances are counted, in seconds.
 const WINDOW: usize = 60;
 
@@ -141,8 +143,9 @@ impl Rate {
                 0.7 * seen + 0.3 * known.map_or(seen, |known| known.min(2.0 * seen))
             }
             (Some(known), _) => (0.8 * known).max(0.8 * self.accepted.rate(now)),
-            (None, Some(told)) if told > Duration::from_millis(200) => 1.0 / told.as_secs_f64(),
-            (None, _) => 1.0,
+            // A long pause is one pause, which the lane keeps; it is no time between any two sends.
+            (None, Some(told)) if told > Duration::from_millis(200) => (1.0 / told.as_secs_f64()).max(FIRST),
+            (None, _) => FIRST,
         };
         let rate = rate.clamp(BOUNDS.0, BOUNDS.1);
         self.rate = Some(rate);
@@ -173,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_first_refusal_sets_the_rate_by_what_it_says_else_one_a_second() {
-        for (told, expected) in [(None, 1.0), (Some(0.1), 1.0), (Some(4.0), 0.25), (Some(900.0), 0.02)] {
+        for (told, expected) in [(None, 1.0), (Some(0.1), 1.0), (Some(0.25), 4.0), (Some(900.0), 1.0)] {
             let mut rate = Rate::new(None);
             rate.sent(at(10.0));
             rate.refused(at(10.0), told.map(span), || 0, at(10.2));

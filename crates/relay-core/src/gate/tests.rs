@@ -313,7 +313,12 @@ fn ten_are_sent_at_once_and_what_is_accepted_makes_room_for_more() {
     }
     assert_eq!(lane.sent().len(), 4);
     lane.left(5);
-    assert_eq!(lane.sent(), [], "nothing was heard of it");
+    assert_eq!(lane.sent().len(), 1, "one that is gone is no burst");
+    let other = Settled { report: Report::Other, back: None };
+    lane.gate.settled(CallId(6), other, lane.now, &mut lane.dice);
+    assert_eq!(lane.sent().len(), 1, "nor is one that was answered for good");
+    lane.refused(7, REFUSAL);
+    assert_eq!(lane.sent(), [], "a refusal is");
 }
 
 #[test]

@@ -271,9 +271,7 @@ impl Book {
         if reason == Reason::Plain {
             return law(before == after, "a plain call says nothing about the lane");
         }
-        if matches!(reason, Reason::Open | Reason::Follow) {
-            self.paced.0 -= 1.0;
-        }
+        self.pace_given_back(reason);
         self.sessions.entry(session).or_default().refused = 0;
         let is_fresh = self.refused_sent.is_none_or(|refused| at > refused);
         let tells = reason != Reason::Completion || self.completion_refused;
@@ -307,6 +305,9 @@ impl Book {
         };
         let (session, weight) = (known.arrival.session, thousandths(&known.arrival));
         self.pending -= 1;
+        if report == Report::Other && matches!(reason, Reason::Open | Reason::Follow) {
+            self.paced.0 -= 1.0;
+        }
         let refusal = match report {
             Report::Refused(refusal) if reason != Reason::Plain => Some(refusal),
             Report::Refused(_) | Report::Other => None,
@@ -355,6 +356,7 @@ impl Book {
             State::Waits => self.waits(&known.arrival, false),
             State::Sent { reason, .. } => {
                 self.pending -= 1;
+                self.pace_given_back(reason);
                 if unsent {
                     self.tally.unsent += 1;
                     self.given_back(reason);
@@ -376,13 +378,18 @@ impl Book {
         law(self.gate.shut() == before, "a call that leaves moves no gate")
     }
 
+    fn pace_given_back(&mut self, reason: Reason) {
+        if matches!(reason, Reason::Open | Reason::Follow) {
+            self.paced.0 -= 1.0;
+        }
+    }
+
     const fn given_back(&mut self, reason: Reason) {
         match reason {
-            Reason::Open => self.paced.0 -= 1.0,
             Reason::Follow => self.evidence += 1,
             Reason::Completion => self.credit += 1.0,
             Reason::Timer => self.last_timer = None,
-            Reason::Plain => {}
+            Reason::Open | Reason::Plain => {}
         }
     }
 

@@ -16,14 +16,9 @@ fn lane(lanes: &Lanes, model: usize) -> Arc<Lane> {
     let origin = Origin { https: true, host: "api.example".to_owned(), port: 443 };
     let account = account_key(&http::HeaderMap::new(), "/");
     let model = model.to_string();
-    let made = Made {
-        origin: &origin,
-        upstream: "api.example",
-        account,
-        added: &[],
-        model: Some(&model),
-        places: None,
-    };
+    let url = "https://api.example".parse().unwrap();
+    let made =
+        Made { origin: &origin, upstream: &url, account, added: &[], model: Some(&model), places: None };
     lanes.lane(&made, Vec::new)
 }
 
@@ -44,7 +39,7 @@ fn refused(lane: &Arc<Lane>, call: u64, told: Option<Duration>) {
         plain: false,
     };
     let until = now + Duration::from_secs(60);
-    let waiting = Waiting { not_before: None, until, plain: false, in_line: true };
+    let waiting = Waiting { not_before: None, until, bears: until, plain: false, in_line: true };
     let mut ticket = Ticket::new(Arc::clone(lane), CallId(call));
     assert!(matches!(ticket.enter(arrival, waiting), Turn::Now));
     ticket.sends();

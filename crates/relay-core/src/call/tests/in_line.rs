@@ -28,7 +28,8 @@ fn a_refusal_waits_for_its_lane_and_takes_no_step_on_the_curve() {
     for others in 1..=9 {
         refused(&mut play);
         let patience_ends = OPENED + seconds(120);
-        let wait = Waiting { not_before: None, until: patience_ends, plain: false, in_line: true };
+        let (until, bears) = (patience_ends, patience_ends);
+        let wait = Waiting { not_before: None, until, bears, plain: false, in_line: true };
         assert_eq!(waiting(&mut play), wait);
         play.call.stands_in_line(others);
         granted_after(&mut play, seconds(3));
@@ -69,6 +70,7 @@ fn what_waits_for_a_stated_place_spends_no_patience_until_it_fails() {
     let places = Plan { places: true, ..in_lane(Profile::interactive()) };
     let mut play = Play::new(places.clone());
     assert_eq!(waiting(&mut play).until, OPENED + seconds(6 * 3600), "never for ever");
+    assert_eq!(waiting(&mut play).bears, OPENED + seconds(120), "a pause is no place");
     granted_after(&mut play, seconds(3600));
     refused(&mut play);
     assert_eq!(waiting(&mut play).until, play.now + seconds(120));
