@@ -136,8 +136,8 @@ pub(super) const BUGS: [Bug; 95] = [
     ),
     bug(
         "outcomes.rs",
-        "        if sent.news {\n            self.run.refused",
-        "        if sent.at <= now {\n            self.run.refused",
+        "let news = sent.news && self.sessions.is_news(sent.waiting.session, now);",
+        "let news = sent.at <= now;",
         "one session counts as two",
     ),
     bug("outcomes.rs", "        self.ramp.stop();\n", "", "a refusal leaves the permits"),
@@ -154,12 +154,7 @@ pub(super) const BUGS: [Bug; 95] = [
         "let is_fresh = at <= now;",
         "an old acceptance is fresh",
     ),
-    bug(
-        "outcomes.rs",
-        "            self.pace.give_back();\n        }\n        let is_fresh",
-        "        }\n        let is_fresh",
-        "what was accepted stays in the burst",
-    ),
+    bug("outcomes.rs", "        self.give_pace_back(reason);\n", "", "what was accepted stays in the burst"),
     bug(
         "outcomes.rs",
         "self.hold = self.hold.max(now + told + backoff::spread(told, dice));",
@@ -240,8 +235,8 @@ pub(super) const BUGS: [Bug; 95] = [
     ),
     bug(
         "outcomes.rs",
-        "            self.sessions.ended(sent.waiting.session, sent.waiting.weight);\n            if unsent",
-        "            if unsent",
+        "            self.sessions.ended(sent.waiting.session, sent.waiting.weight);\n            self.give_pace",
+        "            self.give_pace",
         "a call that leaves keeps its load",
     ),
     bug(
@@ -252,8 +247,8 @@ pub(super) const BUGS: [Bug; 95] = [
     ),
     bug(
         "outcomes.rs",
-        "Reason::Open => self.pace.give_back(),",
-        "Reason::Open => {}",
+        "        if report == Report::Other {\n            self.give_pace_back(sent.reason);\n        }\n",
+        "",
         "a token is not given back",
     ),
     bug(
