@@ -16,11 +16,12 @@ const WAIT_MEAN: &str = "wait_mean_s";
 const SENDS_PER_SERVED: &str = "sends_per_served_call";
 
 /// Each figure: its key, its name, and its decimals.
-const FIGURES: [(&str, &str, usize); 12] = [
+const FIGURES: [(&str, &str, usize); 13] = [
     ("calls", "calls", 0),
     (SERVED_PERCENT, "calls served, %", 2),
     ("served_per_minute", "calls served per minute", 1),
     (WAIT_MEAN, "extra wait of those, s", 2),
+    ("wait_p50_s", "the same, half of them", 1),
     ("wait_p95_s", "the same, 95 of 100", 1),
     ("wait_longest_s", "the same, longest", 1),
     ("lost_per_served_call_s", "lost per served call, s", 2),
@@ -55,6 +56,7 @@ impl Figures {
             100.0 * served / calls.len() as f64,
             served_in_time as f64 / minutes,
             waited / served,
+            percentile(&mut waits, 0.5),
             percentile(&mut waits, 0.95),
             percentile(&mut waits, 1.0),
             (waited + for_nothing) / served,
