@@ -21,9 +21,13 @@ pub(super) const UNHEARD: f64 = 3.0;
 
 impl Gate {
     /// A person asks for a send now: the next call goes, whatever holds it. False where none waits, or all places are
-    /// taken.
+    /// taken. Where none waits, a pause is over: those that come would hear of it at once, and never wait to be asked
+    /// with.
     pub fn ask_now(&mut self) -> bool {
         self.seat_newcomer();
+        if self.line.is_empty() {
+            self.hold = Moment::ZERO;
+        }
         self.ask_now = !self.line.is_empty() && self.has_place();
         self.ask_now
     }

@@ -450,6 +450,15 @@ fn a_pause_of_an_hour_is_asked_about_after_ten_minutes() {
 }
 
 #[test]
+fn a_person_who_asks_while_nobody_waits_ends_a_pause() {
+    let mut lane = lane(plain_rules());
+    lane.gate.hold = lane.now + Duration::from_secs(600);
+    assert!(!lane.gate.ask_now());
+    lane.arrive(1, 1);
+    assert_eq!(lane.sent(), [(1, Reason::Open)]);
+}
+
+#[test]
 fn a_person_who_asks_gets_one_send_whatever_holds_it() {
     let mut lane = lane(plain_rules());
     lane.shut(3);

@@ -253,6 +253,9 @@ impl Book {
         self.event();
         self.tally.asked += 1;
         self.gate.ask_now();
+        if self.gated == 0 {
+            self.hold = (Moment::ZERO, Moment::ZERO);
+        }
         self.asked = self.gated > 0 && self.has_place();
     }
 
