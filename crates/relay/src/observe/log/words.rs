@@ -1,0 +1,212 @@
+//! What the log says of each thing that happens. Not where it goes (that is the log itself), and not how a line looks
+//! (that is `record`).
+
+use std::time::Duration;
+
+use relay_core::config::LogLevel;
+use relay_core::event::{CallId, Closing, Event, Labels, Outcome};
+
+use super::super::{LaneChange, LaneName, Notice, What};
+use super::record::{Body, Field, Record};
+
+pub(super) fn words(notice: &Notice) -> Option<Record> {
+    let (level, event, words) = match notice {
+        Notice::Listening { url, upstream, beyond } => (
+            LogLevel::Info,
+            "listening",
+            format!(
+                "Steady Relay listening on {url}\n{}  \
+                 to:   {}\n  \
+                 next: point a client's base URL here, or start one with `steady-relay run -- codex`\n  \
+                 look: {url}/__steady/status",
+                beyond.as_ref().map_or(String::new(), |words| format!("  open: {words}\n")),
+                upstream.as_deref().unwrap_or("the service that issued a request's credential")
+            ),
+        ),
+        Notice::Advice(words) => (LogLevel::Warn, "advice", words.clone()),
+        Notice::Reloaded { changed, kept } => {
+            let level = if kept.is_empty() { LogLevel::Info } else { LogLevel::Warn };
+            (level, "reloaded", reloaded(changed, kept))
+        }
+        Notice::ReloadRefused(errors) => {
+            (LogLevel::Error, "reload_refused", format!("settings not reloaded, the old ones stay\n{errors}"))
+        }
+        Notice::Draining { open: 0, .. } => {
+            (LogLevel::Info, "draining", "stopping: no call is open".to_owned())
+        }
+        Notice::Draining { open, waiting, within } => {
+            (LogLevel::Info, "draining", draining(*open, *waiting, *within))
+        }
+        Notice::Stopping { open: 0 } => return None,
+        Notice::Stopping { open } => {
+            (LogLevel::Warn, "stopping", format!("stopped, {} dropped", calls(*open)))
+        }
+        Notice::TurnedAway { status, code, path } => {
+            let fields = vec![
+                ("status", Field::Count(u64::from(*status))),
+                ("code", Field::Name((*code).to_owned())),
+                ("path", Field::Name(path.to_string())),
+            ];
+            return Some(Record { level: LogLevel::Info, event: "refused", body: Body::Fields(fields) });
+        }
+        Notice::AcceptFailed { why, untold } => {
+            let before = if *untold > 0 {
+                format!(" (and {untold} times since this was last said)")
+            } else {
+                String::new()
+            };
+            (LogLevel::Warn, "accept_failed", format!("cannot accept connections for now: {why}{before}"))
+        }
+        Notice::Lane(change) => return Some(lane(change)),
+    };
+    Some(Record::words(level, event, words))
+}
+
+fn lane(LaneChange { lane: LaneName { id, model, upstream }, what }: &LaneChange) -> Record {
+    let state = |name: &str| ("state", Field::Name(name.to_owned()));
+    let mut fields = match what {
+        What::LaneShut { why, waiting } => vec![
+            state("shut"),
+            ("why", Field::Name(why.name().to_owned())),
+            ("waiting", Field::count(u64::try_from(*waiting).ok())),
+        ],
+        What::LaneOpened { after } => vec![state("open"), ("after", Field::Seconds(after.as_secs_f64()))],
+    };
+    fields.push(("model", Field::name(model.as_deref())));
+    fields.push(("upstream", Field::Name(upstream.to_string())));
+    fields.push(("lane", Field::Name(id.clone())));
+    Record { level: LogLevel::Info, event: "lane", body: Body::Fields(fields) }
+}
+
+/// The names of what was changed. Whoever swaps a whole file is not told all of it.
+fn reloaded(changed: &[String], kept: &[String]) -> String {
+    const NAMED: usize = 8;
+    if changed.is_empty() {
+        return "settings read again: the settings are as they were".to_owned();
+    }
+    let names = changed.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match changed.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let restart =
+        if kept.is_empty() { String::new() } else { format!("; {} only after a restart", kept.join(", ")) };
+    format!("settings reloaded: they hold for new calls ({names}{more}){restart}")
+}
+
+fn calls(count: usize) -> String {
+    format!("{count} open call{}", if count == 1 { "" } else { "s" })
+}
+
+/// Those that wait are cut at once, since their wait may be longer than anybody wants to stop.
+pub(super) fn draining(open: usize, waiting: usize, within: Duration) -> String {
+    let (rest, within) = (open.saturating_sub(waiting), within.as_secs_f64());
+    let to_end = format!(
+        "{} at most {within:.0} s to end; once more to stop now",
+        if rest == 1 { "has" } else { "have" }
+    );
+    match (waiting, rest) {
+        (0, _) => format!("stopping: {} {to_end}", calls(open)),
+        (_, 0) => format!("stopping: {} cut while waiting", calls(waiting)),
+        _ => format!("stopping: {} cut while waiting, {rest} {to_end}", calls(waiting)),
+    }
+}
+
+/// How important an event is. A call that went well is told of at `debug`.
+pub(super) fn level(event: &Event) -> LogLevel {
+    match event {
+        Event::WaitStarted { .. } | Event::InLine { .. } | Event::StreamCut { .. } => LogLevel::Info,
+        Event::CallClosed(closing) => match closing.outcome {
+            Outcome::Served | Outcome::Passed | Outcome::ClientLeft if closing.sends < 2 => LogLevel::Debug,
+            Outcome::Served
+            | Outcome::Passed
+            | Outcome::ClientLeft
+            | Outcome::Returned
+            | Outcome::Refused
+            | Outcome::GaveUp
+            | Outcome::Broken
+            | Outcome::Cut => LogLevel::Info,
+        },
+        Event::CallOpened { inherited_sends: 1.., .. } => LogLevel::Debug,
+        Event::CallOpened { .. }
+        | Event::SendStarted { .. }
+        | Event::HeadArrived { .. }
+        | Event::FaultSeen { .. }
+        | Event::GrantTaken { .. }
+        | Event::Committed { .. } => LogLevel::Trace,
+    }
+}
+
+pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
+    let count = |count: &u32| Field::Count(u64::from(*count));
+    let (name, mut fields) = match event {
+        Event::CallOpened { labels, inherited_sends } => (
+            "open",
+            vec![
+                ("client", Field::Name(labels.client.to_owned())),
+                ("dialect", Field::Name(labels.dialect.to_owned())),
+                ("operation", Field::Name(labels.operation.name().to_owned())),
+                ("profile", Field::Name(labels.profile.to_string())),
+                ("inherited_sends", count(inherited_sends)),
+            ],
+        ),
+        Event::SendStarted { send } => ("send", vec![("send", count(send))]),
+        Event::HeadArrived { send, status } => {
+            ("head", vec![("send", count(send)), ("status", Field::Count(u64::from(*status)))])
+        }
+        Event::FaultSeen { send, fault, evidence, status, code } => (
+            "fault",
+            vec![
+                ("send", count(send)),
+                ("status", Field::count(*status)),
+                ("fault", Field::Name(fault.name().to_owned())),
+                ("evidence", Field::name(evidence.map(relay_core::Evidence::name))),
+                ("code", Field::name(code.as_deref())),
+            ],
+        ),
+        Event::WaitStarted { send, wait, fault, status, code } => {
+            let mut fields = vec![
+                ("send", count(send)),
+                ("status", Field::count(*status)),
+                ("fault", Field::Name(fault.name().to_owned())),
+            ];
+            fields.extend(code.as_deref().map(|code| ("code", Field::Name(code.to_owned()))));
+            fields.push(("wait", Field::Seconds(wait.as_secs_f64())));
+            ("retry", fields)
+        }
+        Event::InLine { send, waiting, fault, status, code } => {
+            let mut fields = vec![
+                ("send", count(send)),
+                ("status", Field::count(*status)),
+                ("fault", Field::name(fault.map(relay_core::Fault::name))),
+            ];
+            fields.extend(code.as_deref().map(|code| ("code", Field::Name(code.to_owned()))));
+            fields.push(("waiting", Field::Count(u64::try_from(*waiting).unwrap_or(u64::MAX))));
+            (if fault.is_some() { "retry" } else { "held" }, fields)
+        }
+        Event::GrantTaken { send } => ("grant", vec![("send", count(send))]),
+        Event::Committed { send } => ("commit", vec![("send", count(send))]),
+        Event::StreamCut { fault, cuts } => {
+            ("cut", vec![("fault", Field::Name(fault.name().to_owned())), ("cuts", count(cuts))])
+        }
+        Event::CallClosed(closing) => ("done", closing_fields(closing)),
+    };
+    fields.push(("model", Field::name(labels.model.as_deref())));
+    fields.push(("upstream", Field::Name(labels.upstream.to_string())));
+    fields.push(("id", Field::Name(call.to_string())));
+    Record { level: level(event), event: name, body: Body::Fields(fields) }
+}
+
+fn closing_fields(closing: &Closing) -> Vec<(&'static str, Field)> {
+    let mut fields = vec![("outcome", Field::Name(closing.outcome.name().to_owned()))];
+    fields.extend(closing.why.map(|why| ("why", Field::Name(why.to_owned()))));
+    fields.extend([
+        ("sends", Field::Count(u64::from(closing.sends))),
+        ("waited", Field::Seconds(closing.waited.as_secs_f64())),
+        ("fault", Field::name(closing.last_fault.map(relay_core::Fault::name))),
+    ]);
+    if closing.maybe_billed_twice > 0 {
+        fields.push(("maybe_billed_twice", Field::Count(u64::from(closing.maybe_billed_twice))));
+    }
+    fields
+}
