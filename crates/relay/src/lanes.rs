@@ -192,9 +192,9 @@ impl Lanes {
     /// as well.
     pub(crate) fn renumber(&self, stated: impl Fn(&Origin, Option<&str>) -> Option<NonZeroU32>) {
         for lane in self.every() {
-            let most = lane.stated.as_ref().and_then(|(origin, route)| stated(origin, route.as_deref()));
-            if let Some(most) = most {
-                lane.has_places(most);
+            if let Some((origin, route)) = &lane.stated {
+                // Where no number is stated any more, nobody waits for a place.
+                lane.has_places(stated(origin, route.as_deref()).unwrap_or(NonZeroU32::MAX));
             }
         }
     }

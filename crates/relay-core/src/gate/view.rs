@@ -98,7 +98,8 @@ impl Gate {
             line: line.into_iter().enumerate().map(place).collect(),
             pending: self.sends.len(),
             running: self.running.len(),
-            max_running: self.rules.max_running,
+            // What no server has is no number.
+            max_running: self.rules.max_running.filter(|most| *most < u32::MAX as usize),
             recovery: self.recovery.shown(),
             rate: self.rate.known().filter(|_| self.rules.rate),
             random: self.is_random(),

@@ -117,3 +117,27 @@ fn what_a_lane_learned_outlives_it() {
     assert!(!is_there(&lanes, &id));
     assert_eq!(lane(&lanes, 0).state().gate.learned(), Some(learned));
 }
+
+#[test]
+fn where_no_number_of_places_is_stated_any_more_nobody_waits_for_one() {
+    let lanes = lanes();
+    let places = |lane: &Arc<Lane>| lane.state().gate.view(0, lanes.clock.now()).max_running;
+    let origin = Origin { https: true, host: "api.example".to_owned(), port: 443 };
+    let url = "https://api.example".parse().unwrap();
+    let made = Made {
+        origin: &origin,
+        upstream: &url,
+        account: account_key(&http::HeaderMap::new(), "/"),
+        added: &[],
+        model: None,
+        places: Some(Places { most: NonZeroU32::MIN, route: None }),
+    };
+    let lane = lanes.lane(&made, Vec::new);
+    assert_eq!(places(&lane), Some(1));
+    lanes.renumber(|_, _| NonZeroU32::new(3));
+    assert_eq!(places(&lane), Some(3));
+    lanes.renumber(|_, _| None);
+    assert_eq!(places(&lane), None);
+    lanes.renumber(|_, _| NonZeroU32::new(2));
+    assert_eq!(places(&lane), Some(2));
+}
