@@ -6,7 +6,7 @@
 use crate::command::{cargo, output, succeed, words, works};
 use crate::{bench, setup};
 use anyhow::{Context as _, Result, bail, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -161,13 +161,31 @@ fn in_the_gate(cases: &Path, template: &Path, to: &Path) -> Result<PathBuf> {
         if path.extension().is_some_and(|end| end == "json") {
             let mut case: Value = serde_json::from_slice(&fs::read(&path)?)?;
             forget_how_long(&mut case["expect"]);
+            wait_longer(&mut case);
             fs::write(to.join(path.file_name().context("a case has a name")?), case.to_string())?;
         }
     }
     // A route has the last word: the profile of the template sets a curve, and has no gate for that.
     let gated = to.join("relay.toml.tmpl");
-    fs::write(&gated, fs::read_to_string(template)? + "\n[[route]]\ngate = true\n")?;
+    let route = format!("\n[[route]]\ngate = true\npatience = \"{GATED_PATIENCE_S}s\"\n");
+    fs::write(&gated, fs::read_to_string(template)? + &route)?;
     Ok(gated)
+}
+
+/// How long a call of a case waits in the gate, in seconds: a crowd that comes through one after the other, a second
+/// apart, needs more than the nine seconds that suffice where each waits by itself.
+const GATED_PATIENCE_S: u64 = 40;
+
+/// Gives the caller of a case, and the case, time for a wait of that length, unless it says by itself how long it waits.
+fn wait_longer(case: &mut Value) {
+    let longer = GATED_PATIENCE_S * 1_000 + 10_000;
+    if case["client"].is_null() {
+        case["client"] = json!({});
+    }
+    if case["client"]["timeout_ms"].is_null() {
+        case["client"]["timeout_ms"] = json!(longer);
+    }
+    case["limit_s"] = json!(60 + longer / 1_000);
 }
 
 /// Drops what a case expects of how long the relay's own waits are at most, and of how they scatter. That none is
