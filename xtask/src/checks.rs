@@ -55,8 +55,7 @@ const NOT_IN_CORE: [&str; 4] = ["tokio", "hyper", "tracing", "rand"];
 
 /// How the runner of the wire cases starts the relay; `RELAY` and `REPOSITORY` are filled in here,
 /// `{config}` and `{envfile}` by the runner.
-const CASES: &str =
-    "--env-template REPOSITORY/tests/cases/env.tmpl --features tls,slow-attempt,h2,envfile,logfile";
+const CASES: &str = "--env-template REPOSITORY/tests/cases/env.tmpl --features tls,slow-attempt,h2,envfile,logfile,ws,ws-retry";
 const CASES_RELAY: &str = "'RELAY' serve --config {config} --env-file {envfile} --gate";
 
 /// The feature that builds the tests with real clients.

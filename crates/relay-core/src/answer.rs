@@ -111,17 +111,28 @@ pub enum SayMessage {
 
 /// The same at the end of a call that came on a WebSocket.
 ///
-/// Codex prints the message of a `response.failed` with the code `invalid_prompt` whole, and does not send again.
+/// Codex prints the message of a `response.failed` with the code `invalid_prompt` whole, and does not send again. It
+/// does send again what is refused in a message that names a time to come back, which an event over HTTP cannot.
 #[must_use]
 pub fn say_in_message(listener: &Listener<'_>, ending: &Ending) -> SayMessage {
-    match say(listener, ending) {
+    let said = match (say(listener, ending), ending) {
+        (Say::Upstream(_), Ending::GaveUp(_, Some(failure)))
+            if speaks_codex(listener) && failure.advice != Advice::Silent =>
+        {
+            codex_capacity(failure)
+        }
+        (said, _) => said,
+    };
+    match said {
         Say::Upstream(_) if listener.has_answer => SayMessage::Upstream,
         Say::Upstream(_) | Say::Cut => SayMessage::Close,
-        Say::Own(own) => SayMessage::Own(match own.body.lines().find_map(|line| line.strip_prefix("data: ")) {
-            Some(data) if own.content_type == EVENT_STREAM => data.to_owned(),
-            Some(_) | None if listener.kind == Kind::Codex => failed_message("invalid_prompt", &own.body),
-            Some(_) | None => responses_socket::error_message(own.status, &own.body),
-        }),
+        Say::Own(own) => {
+            SayMessage::Own(match own.body.lines().find_map(|line| line.strip_prefix("data: ")) {
+                Some(data) if own.content_type == EVENT_STREAM => data.to_owned(),
+                Some(_) | None if listener.kind == Kind::Codex => failed_message("invalid_prompt", &own.body),
+                Some(_) | None => responses_socket::error_message(own.status, &own.body),
+            })
+        }
     }
 }
 

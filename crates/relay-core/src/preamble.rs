@@ -193,13 +193,8 @@ impl Preamble {
     /// whole.
     #[must_use]
     pub fn of_messages(asked: Asked, sent: Moment, wall: SystemTime) -> Self {
-        let head = Head {
-            status: StatusCode::OK,
-            headers: HeaderMap::new(),
-            bodiless: false,
-            sent,
-            arrived: sent,
-        };
+        let head =
+            Head { status: StatusCode::OK, headers: HeaderMap::new(), bodiless: false, sent, arrived: sent };
         let mut preamble = Self::new(asked, head, wall);
         preamble.shape = Shape::Events(Splitter::Messages(0));
         preamble

@@ -72,18 +72,7 @@ impl OpenCall {
             None => shared.config.timeouts.idle,
         };
         let ticket = Ticket::new(lane, id);
-        Self {
-            shared,
-            id,
-            call,
-            client,
-            body,
-            idle,
-            ticket,
-            place,
-            turn: None,
-            closed: false,
-        }
+        Self { shared, id, call, client, body, idle, ticket, place, turn: None, closed: false }
     }
 
     /// The call waits in its lane from now on, if it does not yet.
@@ -258,7 +247,8 @@ impl OpenCall {
         let now = self.now();
         let earlier = self.client.turn.as_ref().map_or(0, |turn| self.shared.ledger().cuts(turn, now));
         let wait = self.call.wait_after_cut(fault, earlier, &mut RealDice::default());
-        let cuts = self.client.turn.as_ref().map_or(0, |turn| self.shared.ledger().cut(turn, now + wait, now));
+        let cuts =
+            self.client.turn.as_ref().map_or(0, |turn| self.shared.ledger().cut(turn, now + wait, now));
         self.emit(&Event::StreamCut { fault: fault.fault, cuts });
         self.close(Outcome::Cut);
     }

@@ -27,8 +27,8 @@ use crate::shared::Shared;
 use crate::target::{self, Target};
 use crate::understand::{Came, Understood};
 use crate::waiting::Company;
-use crate::wishes::{self, Wishes};
 use crate::websocket::{self, Door};
+use crate::wishes::{self, Wishes};
 use crate::{admin, tunnel};
 
 /// Serves one request.
@@ -283,55 +283,32 @@ async fn forward(
             return Ok(refuse(&shared, request, path_of(&full), refusal.into()).await);
         }
         Ok(target) if upgrades => {
+            let by_body = asks_on_websocket && may_be_routed;
             if let Err(refusal) = may_lend(&shared, request.headers(), &verdict, &target) {
                 return Ok(refuse(&shared, request, path_of(&full), refusal.into()).await);
             }
-            let choice = target.upstream.websocket.unwrap_or(shared.config.websocket);
-            return Ok(match choice {
-                // The body names the model, and with it the upstream.
-                Websocket::Refuse if asks_on_websocket => tunnel::use_http(),
-                Websocket::Speak if asks_on_websocket && may_be_routed => tunnel::use_http(),
-                Websocket::Speak if asks_on_websocket && !wishes.off => {
-                    warn_of_plan(&shared, request.headers(), &verdict, &target);
-                    let path = path_of(&full).to_owned();
-                    let door = Door { current, target, path, wishes, place };
-                    Box::pin(websocket::open(shared, request, door)).await
-                }
-                Websocket::Speak | Websocket::Refuse | Websocket::Tunnel => {
-                    Box::pin(tunnel::open(shared, target, request, place)).await
-                }
-            });
+            warn_of_plan(&shared, request.headers(), &verdict, &target);
+            let path = path_of(&full).to_owned();
+            let door = Door { current, target, path, wishes, place };
+            return Ok(upgrade(shared, request, door, (asks_on_websocket, by_body)).await);
         }
         known => known,
     };
     let opened = shared.clock.now();
     let (parts, body) = request.into_parts();
-    // Trailers are not kept: a body that announces some is passed through as it comes.
-    let keeps = !parts.headers.contains_key(header::TRAILER);
-    let each = if keeps { usize::try_from(shared.config.bodies.each).unwrap_or(usize::MAX) } else { 0 };
-    let stall = shared.config.limits.stall;
-    let upload = shared.upload();
-    let taken = match take(Upload::new(body, stall), each, &shared.room).await {
+    let taken = match receive(&shared, &parts.headers, body).await {
         Ok(taken) => taken,
-        Err(error) => match Refused::upload(&error, stall) {
+        Err(error) => match Refused::upload(&error, shared.config.limits.stall) {
             Some(refused) => return Ok(hang_up(in_refusing_words(&shared, &parts, path_of(&full), refused))),
             // The client's own upload broke off: there is nobody left to answer.
             None => return Err(Abort::Broken),
         },
     };
-    drop(upload);
-    if shared.room.became_full() {
-        shared.observers.notice(&Notice::Advice(format!(
-            "the room for request bodies is full (`bodies.total`, {} MiB): what does not fit passes as it comes and \
-             is sent once",
-            shared.config.bodies.total >> 20
-        )));
-    }
     let (body, kept) = match &taken {
         Taken::Kept(bytes, _) => (Some(bytes), true),
         Taken::Passing(_) => (None, false),
     };
-    let came = Came { body, kept, transport: Transport::Http, at: opened };
+    let came = Came { body, kept, transport: Transport::Http, at: opened, refused: None };
     let understood = Understood::of(&shared, &parts, path_of(&full), came, wishes).await;
     let target = match (understood.upstream(), target) {
         (Some(name), _) if to.is_none() => shared.targets.named(name, ask),
@@ -353,10 +330,49 @@ async fn forward(
                 Taken::Kept(bytes, place) => (Some((bytes, place)), None),
                 Taken::Passing(passing) => (None, Some(passing)),
             };
-            let drive = understood.into_call(&shared, parts, target, taken, None);
+            let drive = understood.into_call(&shared, parts, target, taken);
             company.keep(Box::pin(drive.run())).await
         }
         Err(refused) => Ok(in_refusing_words(&shared, &parts, path_of(&full), refused)),
+    }
+}
+
+/// Takes in the request's body, as far as it is to be kept.
+async fn receive(shared: &Shared, headers: &HeaderMap, body: Incoming) -> Result<Taken, UploadError> {
+    // Trailers are not kept: a body that announces some is passed through as it comes.
+    let keeps = !headers.contains_key(header::TRAILER);
+    let each = if keeps { usize::try_from(shared.config.bodies.each).unwrap_or(usize::MAX) } else { 0 };
+    let upload = shared.upload();
+    let taken = take(Upload::new(body, shared.config.limits.stall), each, &shared.room).await?;
+    drop(upload);
+    if shared.room.became_full() {
+        shared.observers.notice(&Notice::Advice(format!(
+            "the room for request bodies is full (`bodies.total`, {} MiB): what does not fit passes as it comes and \
+             is sent once",
+            shared.config.bodies.total >> 20
+        )));
+    }
+    Ok(taken)
+}
+
+/// Changes the protocol, as far as the settings let it; `asks`: to a WebSocket on which a model is asked; `by_body`: where
+/// to is for the body to say.
+async fn upgrade(
+    shared: Arc<Shared>,
+    request: Request<Incoming>,
+    door: Door,
+    (asks, by_body): (bool, bool),
+) -> Response<ReplyBody> {
+    let choice = door.target.upstream.websocket.unwrap_or(shared.config.websocket);
+    match choice {
+        Websocket::Refuse if asks => tunnel::use_http(),
+        Websocket::Speak if by_body => tunnel::use_http(),
+        Websocket::Speak if asks && !door.wishes.off => {
+            Box::pin(websocket::open(shared, request, door)).await
+        }
+        Websocket::Speak | Websocket::Refuse | Websocket::Tunnel => {
+            Box::pin(tunnel::open(shared, door.target, request, door.place)).await
+        }
     }
 }
 

@@ -47,6 +47,8 @@ pub(crate) struct Came<'a> {
     pub(crate) transport: Transport,
     /// When it was accepted.
     pub(crate) at: Moment,
+    /// The upstream has just refused the connection for it.
+    pub(crate) refused: Option<Refused>,
 }
 
 /// What was understood of a request whose body is at hand or on its way.
@@ -67,6 +69,7 @@ pub(crate) struct Understood {
     written: Written,
     /// The body's mark, if it was made.
     hash: Option<Option<u64>>,
+    refused: Option<Refused>,
 }
 
 impl Understood {
@@ -78,7 +81,7 @@ impl Understood {
         came: Came<'_>,
         wishes: Wishes,
     ) -> Self {
-        let Came { body, kept, transport, at: opened } = came;
+        let Came { body, kept, transport, at: opened, refused } = came;
         let path = &*unescaped(path);
         let route = route(&parts.method, path);
         let encoding = Encoding::named(parts.headers.get_all(http::header::CONTENT_ENCODING));
@@ -109,7 +112,21 @@ impl Understood {
         let model = peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let by = shared.config.route(path, client.kind, model).cloned();
         let nature = nature(route.operation, kept, peeked.as_ref());
-        Self { transport, route, streams, events, client, nature, peeked, by, wishes, opened, written, hash }
+        Self {
+            transport,
+            route,
+            streams,
+            events,
+            client,
+            nature,
+            peeked,
+            by,
+            wishes,
+            opened,
+            written,
+            hash,
+            refused,
+        }
     }
 
     /// How often its client sees an interim answer while it waits.
@@ -140,14 +157,13 @@ impl Understood {
         self.peeked.as_ref().is_some_and(|body| body.previous_response_id)
     }
 
-    /// The call; `refused`: the upstream has just refused its connection.
+    /// The call.
     pub(crate) fn into_call(
         self,
         shared: &Arc<Shared>,
         parts: Parts,
         target: Target,
         (kept, passing): (Option<(Bytes, body::Place)>, Option<Passing>),
-        refused: Option<Refused>,
     ) -> Drive {
         let (opened, untouched) = (self.opened, self.wishes.off);
         let account = account_key(&parts.headers, target.path_and_query.as_str());
@@ -156,9 +172,9 @@ impl Understood {
             profile::of(&shared.config, self.by.as_ref(), &self.client, &self.wishes);
         let (before, not_before) = inherited(shared, &self.client, &body, opened);
         // What refused it was the handshake, not the lane's first answer to a request: the curve's first wait is due.
-        let refused = refused.map(|Refused { failure, at, .. }| {
+        let refused = self.refused.as_ref().map(|Refused { failure, at, .. }| {
             let mut dice = RealDice::default();
-            at + wait::after(&failure, &mut wait::Steps::default(), &profile, &mut dice)
+            *at + wait::after(failure, &mut wait::Steps::default(), &profile, &mut dice)
         });
         let not_before = not_before.max(refused);
         let asked = self.asked(shared, opened);
@@ -236,7 +252,8 @@ impl Understood {
     fn is_whole_but_for_its_start(&self) -> bool {
         let whole = |body: &Peek| Peek { previous_response_id: false, ..body.clone() };
         self.transport == Transport::WebSocket
-            && nature(self.route.operation, self.nature.kept, self.peeked.as_ref().map(whole).as_ref()).self_contained
+            && nature(self.route.operation, self.nature.kept, self.peeked.as_ref().map(whole).as_ref())
+                .self_contained
     }
 
     /// What the listener of its answers has to know.

@@ -27,8 +27,8 @@ use crate::sse;
 
 pub use escapes::unescaped;
 pub use gemini::model_of;
-pub use openai_responses::{failed_event, failed_message};
 pub(crate) use openai_responses::is_completed;
+pub use openai_responses::{failed_event, failed_message};
 pub use parts::Parts;
 pub use rule::{Rule, Sign, Statuses, Test, amount};
 

@@ -87,7 +87,10 @@ mod tests {
         let told = br#"{"type":"error","error":{"code":"x"},"status":429,"headers":{"Retry-After":"3","x-n":5,"b ad":"1","x":"a\nb"}}"#;
         let (status, headers) = wrapped(told).unwrap();
         assert_eq!((status, headers.len()), (429, 2));
-        assert_eq!((&headers["retry-after"], &headers["x-n"]), (&"3".parse().unwrap(), &"5".parse().unwrap()));
+        assert_eq!(
+            (&headers["retry-after"], &headers["x-n"]),
+            (&"3".parse().unwrap(), &"5".parse().unwrap())
+        );
         for other in [
             r#"{"type":"error","error":{"code":"x"}}"#,
             r#"{"type":"response.failed","status":503}"#,

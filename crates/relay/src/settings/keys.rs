@@ -11,8 +11,8 @@ use relay_core::Listen;
 use relay_core::client::Kind;
 use relay_core::config::Timeouts;
 use relay_core::config::{
-    Bodies, ClientSettings, Hold, Http2, Limits, LogFormat, LogLevel, LogSettings, ProfileChoice, Websocket,
-    ProxyChoice, Secret, Waiting,
+    Bodies, ClientSettings, Hold, Http2, Limits, LogFormat, LogLevel, LogSettings, ProfileChoice,
+    ProxyChoice, Secret, Waiting, Websocket,
 };
 use relay_core::units::Invalid;
 use std::num::NonZeroU32;

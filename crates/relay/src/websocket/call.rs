@@ -15,12 +15,12 @@ use relay_core::failure::Failure;
 use relay_core::moment::Moment;
 use relay_core::preamble::{Preamble, Verdict};
 use relay_core::{Evidence, Fault};
-use tokio_tungstenite::tungstenite::{Bytes, Message, Utf8Bytes};
+use tokio_tungstenite::tungstenite::{Bytes, Utf8Bytes};
 
-use super::leg::{End, Got};
+use super::leg::{End, Got, Said};
 use super::session::{Parting, Session, next_of};
-use super::upgrade::{Refusal, connect};
 use super::unspoken;
+use super::upgrade::{Refusal, connect};
 use crate::clock::{IdleLimit, sleep_until};
 use crate::drive::Drive;
 use crate::shared::Shared;
@@ -32,11 +32,11 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// What came of a send.
 enum Sent {
     /// The answer belongs to the client: what was held of it, and its listener.
-    Served(Vec<Message>, Box<Preamble>),
+    Served(Vec<Said>, Box<Preamble>),
     /// It failed; the messages that told of it.
-    Failed(Box<Failure>, Vec<Message>),
+    Failed(Box<Failure>, Vec<Said>),
     /// The service wants all of the input, which only the client has; the messages that told of it.
-    WantsFullInput(Box<Failure>, Vec<Message>),
+    WantsFullInput(Box<Failure>, Vec<Said>),
     /// The upstream speaks no WebSocket after all.
     Unspoken(String),
 }
@@ -56,23 +56,29 @@ struct Call<'s> {
 ///
 /// # Errors
 /// Where the session ends with it.
-pub(super) async fn serve(session: &mut Session, shared: &Arc<Shared>, text: Utf8Bytes) -> Result<(), Parting> {
+pub(super) async fn serve(
+    session: &mut Session,
+    shared: &Arc<Shared>,
+    text: Utf8Bytes,
+) -> Result<(), Parting> {
     let opened = shared.clock.now();
     let bytes = Bytes::clone(text.as_ref());
     let place = shared.room.place(bytes.len());
-    let came =
-        Came { body: Some(&bytes), kept: place.is_some(), transport: Transport::WebSocket, at: opened };
+    let came = Came {
+        body: Some(&bytes),
+        kept: place.is_some(),
+        transport: Transport::WebSocket,
+        at: opened,
+        refused: session.refused.take(),
+    };
     let wanted = &session.wanted;
-    let understood =
-        Understood::of(shared, &wanted.parts, &wanted.path, came, session.wishes.clone()).await;
+    let understood = Understood::of(shared, &wanted.parts, &wanted.path, came, session.wishes.clone()).await;
     if understood.prewarms() {
-        return session.prewarm(shared, Message::Text(text)).await;
+        return session.prewarm(shared, Said::Text(text)).await;
     }
     let goes_on = understood.goes_on();
     let kept = place.map(|place| (bytes, place));
-    let refused = session.refused.take();
-    let drive =
-        understood.into_call(shared, wanted.parts.clone(), wanted.target.clone(), (kept, None), refused);
+    let drive = understood.into_call(shared, wanted.parts.clone(), wanted.target.clone(), (kept, None));
     session.client.begins_to_wait();
     Call { session, shared: Arc::clone(shared), drive, text, goes_on, end: None }.run().await
 }
@@ -131,7 +137,7 @@ impl Call<'_> {
             };
             match client.awaits(came).await? {
                 None => return Ok(false),
-                Some(Got::Message(_)) => {}
+                Some(Got::Said(_)) => {}
                 Some(Got::End(end)) => {
                     *upstream = None;
                     self.end = Some(end);
@@ -153,7 +159,7 @@ impl Call<'_> {
         }
         let Session { client, upstream, .. } = &mut *self.session;
         if let Some(leg) = upstream.as_mut() {
-            let sending = leg.to.send(Message::Text(self.text.clone()));
+            let sending = leg.to.send(Said::Text(self.text.clone()));
             if let Err(detail) = client.awaits(sending).await? {
                 *upstream = None;
                 self.end = Some(End::Lost { reset: true, detail: detail.clone() });
@@ -184,7 +190,7 @@ impl Call<'_> {
             Ok(Err(Refusal::Answered(answered))) => {
                 memory.refused(wanted, &answered.failure, now);
                 let told = wrap(answered.status.as_u16(), &answered.headers, &answered.body);
-                Sent::Failed(Box::new(answered.failure), vec![Message::text(told)])
+                Sent::Failed(Box::new(answered.failure), vec![Said::text(told)])
             }
             Ok(Err(Refusal::Unreached(failure))) => Sent::Failed(failure, Vec::new()),
             Ok(Err(Refusal::Silent(_))) | Err(_) if memory.silent(wanted, now) => {
@@ -203,8 +209,8 @@ impl Call<'_> {
     /// Listens to the answer until it is clear what it is.
     async fn listen(&mut self, sent: Moment) -> Result<Sent, Parting> {
         let asked = self.drive.asked;
-        let mut preamble = Preamble::of_messages(asked, sent, self.shared.clock.wall())
-            .by(Arc::clone(&self.drive.rules));
+        let mut preamble =
+            Preamble::of_messages(asked, sent, self.shared.clock.wall()).by(Arc::clone(&self.drive.rules));
         let mut silence = IdleLimit::new(self.drive.open.idle());
         let mut first_by = self.drive.first_byte_by(sent);
         let mut held = Vec::new();
@@ -225,7 +231,7 @@ impl Call<'_> {
                 }
             };
             let message = match client.awaits(came).await? {
-                Some(Got::Message(message)) => message,
+                Some(Got::Said(message)) => message,
                 Some(Got::End(end)) => {
                     self.session.upstream = None;
                     return Ok(Sent::Failed(Box::new(self.ended(&mut preamble, end)), Vec::new()));
@@ -258,7 +264,7 @@ impl Call<'_> {
     }
 
     /// What a failure that a message told of means for the send.
-    fn told(&mut self, failure: Failure, messages: Vec<Message>) -> Sent {
+    fn told(&mut self, failure: Failure, messages: Vec<Said>) -> Sent {
         let code = failure.code.as_deref();
         if self.goes_on && wants_full_input(code) && self.drive.open.client().kind == Kind::Codex {
             return Sent::WantsFullInput(Box::new(failure), messages);
@@ -292,7 +298,7 @@ impl Call<'_> {
     }
 
     /// Passes the answer, from what was held to its last word.
-    async fn pass(mut self, held: Vec<Message>, mut preamble: Preamble) -> Result<(), Parting> {
+    async fn pass(mut self, held: Vec<Said>, mut preamble: Preamble) -> Result<(), Parting> {
         self.drive.open.commit();
         self.text = Utf8Bytes::default();
         for message in held {
@@ -317,7 +323,7 @@ impl Call<'_> {
                 () = silence.passed() => return Err(self.breaks(&mut preamble, Parting::Cut)),
             };
             let message = match got {
-                Got::Message(message) => message,
+                Got::Said(message) => message,
                 Got::End(end) => return Err(self.breaks(&mut preamble, Parting::of_upstream(end))),
             };
             let now = self.drive.open.now();
@@ -354,7 +360,7 @@ impl Call<'_> {
 
     /// The client is to send the whole input over a new connection; there the call waits as it would have here. Where
     /// it is not known to do that, or has done it often enough, it gets what the service said.
-    async fn resumes(mut self, failure: &Failure, told: Vec<Message>) -> Result<(), Parting> {
+    async fn resumes(mut self, failure: &Failure, told: Vec<Said>) -> Result<(), Parting> {
         self.session.upstream = None;
         if self.drive.open.may_resume() {
             self.drive.open.resumed(failure);
@@ -367,7 +373,7 @@ impl Call<'_> {
         Err(self.end.take().map_or(Parting::Cut, Parting::of_upstream))
     }
 
-    async fn finish(mut self, ending: &Ending, told: Vec<Message>) -> Result<(), Parting> {
+    async fn finish(mut self, ending: &Ending, told: Vec<Said>) -> Result<(), Parting> {
         let outcome = ending.outcome();
         let said = say_in_message(&self.drive.listener(!told.is_empty()), ending);
         let sent = match said {
@@ -378,7 +384,7 @@ impl Call<'_> {
                 }
                 sent
             }
-            SayMessage::Own(message) => self.session.client.send(Message::text(message)).await,
+            SayMessage::Own(message) => self.session.client.send(Said::text(message)).await,
             SayMessage::Close => {
                 self.drive.open.close(outcome);
                 return Err(match (ending, self.end.take()) {
@@ -400,9 +406,9 @@ const fn lost() -> Failure {
 }
 
 /// What the listener says to a message; a binary one is output.
-fn hear(preamble: &mut Preamble, message: &Message, now: Moment) -> Verdict {
+fn hear(preamble: &mut Preamble, message: &Said, now: Moment) -> Verdict {
     match message {
-        Message::Text(text) => preamble.hear(text.as_bytes(), text.len(), now),
-        _ => preamble.timed_out(),
+        Said::Text(text) => preamble.hear(text.as_bytes(), text.len(), now),
+        Said::Binary(_) => preamble.timed_out(),
     }
 }

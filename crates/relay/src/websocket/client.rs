@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use relay_core::dialect::responses_socket::{KEEPALIVE, is_create};
 use tokio::time::{Instant, sleep_until};
-use tokio_tungstenite::tungstenite::{Bytes, Message};
 
-use super::leg::{End, From, Got, Leg, To};
+use super::leg::{End, From, Got, Leg, Said, To};
 
 /// Signs of life for a client that waits.
 struct Beat {
     every: Duration,
     next: Instant,
-    sign: Message,
+    /// It is an event, for clients that take a ping for none.
+    is_event: bool,
 }
 
 /// The client's side.
@@ -27,19 +27,19 @@ pub(super) struct Client {
 
 /// What it has sent and nobody has taken yet.
 struct Queue {
-    messages: VecDeque<Message>,
+    messages: VecDeque<Said>,
     bytes: usize,
     /// With so many bytes nothing more is read.
     limit: usize,
 }
 
 impl Queue {
-    fn push(&mut self, message: Message) {
+    fn push(&mut self, message: Said) {
         self.bytes += message.len();
         self.messages.push_back(message);
     }
 
-    fn pop(&mut self) -> Option<Message> {
+    fn pop(&mut self) -> Option<Said> {
         let message = self.messages.pop_front()?;
         self.bytes -= message.len();
         Some(message)
@@ -54,8 +54,7 @@ impl Client {
     /// `every`: how often it gets a sign of life while it waits; `counts_events`: it takes events for one and pings for
     /// none.
     pub(super) fn new(leg: Leg, limit: usize, every: Option<Duration>, counts_events: bool) -> Self {
-        let sign = if counts_events { Message::text(KEEPALIVE) } else { Message::Ping(Bytes::new()) };
-        let beat = every.map(|every| Beat { every, next: Instant::now() + every, sign });
+        let beat = every.map(|every| Beat { every, next: Instant::now() + every, is_event: counts_events });
         let queue = Queue { messages: VecDeque::new(), bytes: 0, limit };
         Self { to: leg.to, from: leg.from, queue, beat }
     }
@@ -66,18 +65,18 @@ impl Client {
     }
 
     /// Its next message.
-    pub(super) async fn next(&mut self) -> Result<Message, End> {
+    pub(super) async fn next(&mut self) -> Result<Said, End> {
         match self.queue.pop() {
             Some(message) => Ok(message),
             None => match self.from.next().await {
-                Got::Message(message) => Ok(message),
+                Got::Said(message) => Ok(message),
                 Got::End(end) => Err(end),
             },
         }
     }
 
     /// Its next message that belongs to the answer under way: any but another request, which has to wait.
-    pub(super) async fn next_beside(&mut self) -> Result<Message, End> {
+    pub(super) async fn next_beside(&mut self) -> Result<Said, End> {
         loop {
             if self.queue.messages.front().is_some_and(|message| !asks(message))
                 && let Some(message) = self.queue.pop()
@@ -90,19 +89,19 @@ impl Client {
 
     /// Sends it a message, and takes in what it sends meanwhile: a client that writes before it reads must not block
     /// both.
-    pub(super) async fn send(&mut self, message: Message) -> Result<(), End> {
-        if let Some(beat) = &mut self.beat {
-            beat.next = Instant::now() + beat.every;
-        }
+    pub(super) async fn send(&mut self, message: Said) -> Result<(), End> {
+        self.begins_to_wait();
         let Self { to, from, queue, .. } = self;
-        let mut sending = pin!(to.send(message));
-        loop {
-            tokio::select! {
-                biased;
-                sent = &mut sending => return sent.map_err(|detail| End::Lost { reset: false, detail }),
-                taken = take_in(from, queue) => taken?,
-            }
+        leaves(to.send(message), from, queue).await
+    }
+
+    async fn beat(&mut self, is_event: bool) -> Result<(), End> {
+        if is_event {
+            return self.send(Said::text(KEEPALIVE)).await;
         }
+        self.begins_to_wait();
+        let Self { to, from, queue, .. } = self;
+        leaves(to.ping(), from, queue).await
     }
 
     /// A wait begins: the first sign of life comes after a whole interval.
@@ -119,23 +118,46 @@ impl Client {
     pub(super) async fn awaits<T>(&mut self, work: impl Future<Output = T>) -> Result<T, End> {
         let mut work = pin!(work);
         loop {
-            let due = self.beat.as_ref().map(|beat| beat.next);
+            let due = self.beat.as_ref().map(|beat| (beat.next, beat.is_event));
             tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
                 taken = take_in(&mut self.from, &mut self.queue) => taken?,
-                () = async { match due { Some(due) => sleep_until(due).await, None => std::future::pending().await } } => {
-                    if let Some(sign) = self.beat.as_ref().map(|beat| beat.sign.clone()) {
-                        self.send(sign).await?;
-                    }
-                }
+                is_event = due_now(due) => self.beat(is_event).await?,
             }
         }
     }
 }
 
-fn asks(message: &Message) -> bool {
-    matches!(message, Message::Text(text) if is_create(text))
+/// Ready when a sign of life is due.
+async fn due_now(due: Option<(Instant, bool)>) -> bool {
+    match due {
+        Some((at, is_event)) => {
+            sleep_until(at).await;
+            is_event
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Sees that something is sent, and takes in what comes meanwhile.
+async fn leaves(
+    sending: impl Future<Output = Result<(), String>>,
+    from: &mut From,
+    queue: &mut Queue,
+) -> Result<(), End> {
+    let mut sending = pin!(sending);
+    loop {
+        tokio::select! {
+            biased;
+            sent = &mut sending => return sent.map_err(|detail| End::Lost { reset: false, detail }),
+            taken = take_in(from, queue) => taken?,
+        }
+    }
+}
+
+fn asks(message: &Said) -> bool {
+    matches!(message, Said::Text(text) if is_create(text))
 }
 
 /// Takes the client's next message into the queue. With a full queue nothing is read any more, and whether the client
@@ -145,7 +167,7 @@ async fn take_in(from: &mut From, queue: &mut Queue) -> Result<(), End> {
         return std::future::pending().await;
     }
     match from.next().await {
-        Got::Message(message) => {
+        Got::Said(message) => {
             queue.push(message);
             Ok(())
         }

@@ -16,8 +16,6 @@ use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Frame, Utf8Byt
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use crate::upstream::io_kind;
-
 /// A longer message leaves in frames of this length: the library moves what is left of a frame with each write, and
 /// keeps the room of the longest.
 const FRAME: usize = 256 * 1024;
@@ -28,11 +26,31 @@ const PARTING: Duration = Duration::from_secs(2);
 /// How long one that is told of a violation may go on sending, so that it can read why.
 const HEARING_OUT: Duration = Duration::from_secs(10);
 
+/// A whole message.
+#[derive(Debug, Clone)]
+pub(super) enum Said {
+    Text(Utf8Bytes),
+    Binary(Bytes),
+}
+
+impl Said {
+    pub(super) fn text(text: impl Into<Utf8Bytes>) -> Self {
+        Self::Text(text.into())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Binary(bytes) => bytes.len(),
+        }
+    }
+}
+
 /// What comes from a side.
 #[derive(Debug)]
 pub(super) enum Got {
-    /// A text or a binary message.
-    Message(Message),
+    /// A message.
+    Said(Said),
     /// It is over.
     End(End),
 }
@@ -70,14 +88,18 @@ impl End {
                     violated(CloseCode::Protocol, what.to_string())
                 }
             }
-            other => {
-                let kind = io_kind(Some(other));
+            Error::Io(lost) => {
                 let resets = [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe];
-                Self::Lost {
-                    reset: kind.is_some_and(|kind| resets.contains(&kind)),
-                    detail: other.to_string(),
-                }
+                Self::Lost { reset: resets.contains(&lost.kind()), detail: lost.to_string() }
             }
+            Error::ConnectionClosed
+            | Error::AlreadyClosed
+            | Error::Tls(_)
+            | Error::WriteBufferFull(_)
+            | Error::AttackAttempt
+            | Error::Url(_)
+            | Error::Http(_)
+            | Error::HttpFormat(_) => Self::Lost { reset: false, detail: error.to_string() },
         }
     }
 }
@@ -143,7 +165,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> From<S> {
     pub(super) async fn next(&mut self) -> Got {
         loop {
             match self.stream.next().await {
-                Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) => return Got::Message(message),
+                Some(Ok(Message::Text(text))) => return Got::Said(Said::Text(text)),
+                Some(Ok(Message::Binary(bytes))) => return Got::Said(Said::Binary(bytes)),
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
                 Some(Ok(Message::Close(frame))) => return Got::End(End::Closed(frame)),
                 Some(Err(error)) => return Got::End(End::of(&error, self.limit)),
@@ -161,24 +184,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> To<S> {
     ///
     /// # Errors
     /// Where the connection is lost.
-    pub(super) async fn send(&mut self, message: Message) -> Result<(), String> {
-        let (kind, bytes) = match &message {
-            Message::Text(text) => (Data::Text, Bytes::clone(text.as_ref())),
-            Message::Binary(bytes) => (Data::Binary, bytes.clone()),
-            Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => {
-                return self.0.send(message).await.map_err(|error| error.to_string());
-            }
+    pub(super) async fn send(&mut self, said: Said) -> Result<(), String> {
+        let (kind, bytes) = match said {
+            Said::Text(text) => (Data::Text, Bytes::from(text)),
+            Said::Binary(bytes) => (Data::Binary, bytes),
         };
-        if bytes.len() <= FRAME {
-            return self.0.send(message).await.map_err(|error| error.to_string());
-        }
-        drop(message);
-        for start in (0..bytes.len()).step_by(FRAME) {
+        // One that is empty is a frame, too.
+        for start in (0..bytes.len().max(1)).step_by(FRAME) {
             let end = (start + FRAME).min(bytes.len());
             let kind = if start == 0 { kind } else { Data::Continue };
             let frame = Frame::message(bytes.slice(start..end), OpCode::Data(kind), end == bytes.len());
-            self.0.send(Message::Frame(frame)).await.map_err(|error| error.to_string())?;
+            self.put(Message::Frame(frame)).await?;
         }
         Ok(())
+    }
+
+    /// Sends a ping.
+    ///
+    /// # Errors
+    /// Where the connection is lost.
+    pub(super) async fn ping(&mut self) -> Result<(), String> {
+        self.put(Message::Ping(Bytes::new())).await
+    }
+
+    async fn put(&mut self, message: Message) -> Result<(), String> {
+        self.0.send(message).await.map_err(|error| error.to_string())
     }
 }

@@ -62,7 +62,11 @@ pub(crate) struct Door {
 }
 
 /// Answers a client's handshake; where that opens a session, it goes on by itself.
-pub(crate) async fn open(shared: Arc<Shared>, mut request: Request<Incoming>, door: Door) -> Response<ReplyBody> {
+pub(crate) async fn open(
+    shared: Arc<Shared>,
+    mut request: Request<Incoming>,
+    door: Door,
+) -> Response<ReplyBody> {
     let Door { current, target, path, wishes, place } = door;
     let client_side = hyper::upgrade::on(&mut request);
     let (mut parts, _no_body) = request.into_parts();

@@ -6,14 +6,13 @@ use arc_swap::ArcSwap;
 use relay_core::dialect::responses_socket::is_create;
 use relay_core::dialect::{Heard, Parts, route};
 use relay_core::sse;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::Refused;
 use super::call;
 use super::client::Client;
-use super::leg::{End, Got, Leg, short};
+use super::leg::{End, Got, Leg, Said, short};
 use super::upgrade::{Wanted, connect};
 use crate::clock::IdleLimit;
 use crate::shared::Shared;
@@ -108,7 +107,7 @@ impl Session {
                 () = shared.draining() => return Err(Parting::draining()),
                 got = next_of(&mut self.upstream) => {
                     match got {
-                        Got::Message(message) => self.client.send(message).await?,
+                        Got::Said(message) => self.client.send(message).await?,
                         Got::End(end) => {
                             self.upstream = None;
                             return Err(Parting::of_upstream(end));
@@ -119,14 +118,14 @@ impl Session {
                 message = self.client.next() => message?,
             };
             match message {
-                Message::Text(text) if is_create(&text) => call::serve(self, &shared, text).await?,
-                other => self.pass(&shared, other).await?,
+                Said::Text(text) if is_create(&text) => call::serve(self, &shared, text).await?,
+                other @ (Said::Text(_) | Said::Binary(_)) => self.pass(&shared, other).await?,
             }
         }
     }
 
     /// Hands a message to the upstream that no call stands behind.
-    async fn pass(&mut self, shared: &Shared, message: Message) -> Result<(), Parting> {
+    async fn pass(&mut self, shared: &Shared, message: Said) -> Result<(), Parting> {
         self.client.begins_to_wait();
         if self.upstream.is_none() && self.refused.is_none() {
             let connecting = connect(shared, &self.wanted);
@@ -144,7 +143,7 @@ impl Session {
     }
 
     /// A request for nothing, by which a client makes the connection ready. It passes, with all that it is answered.
-    pub(super) async fn prewarm(&mut self, shared: &Shared, message: Message) -> Result<(), Parting> {
+    pub(super) async fn prewarm(&mut self, shared: &Shared, message: Said) -> Result<(), Parting> {
         self.pass(shared, message).await?;
         let dialect = route(&self.wanted.parts.method, &self.wanted.path).dialect;
         let mut silence = IdleLimit::new(shared.config.timeouts.idle);
@@ -156,7 +155,7 @@ impl Session {
                 () = silence.passed() => return Err(Parting::Cut),
             };
             let message = match got {
-                Got::Message(message) => message,
+                Got::Said(message) => message,
                 Got::End(end) => {
                     self.upstream = None;
                     return Err(Parting::of_upstream(end));
@@ -164,12 +163,12 @@ impl Session {
             };
             silence.restart();
             let heard = match &message {
-                Message::Text(text) => {
+                Said::Text(text) => {
                     let data = text.as_bytes();
                     let event = sse::Event { name: b"", data, starts: 0, ends: 0, cut_short: false };
                     dialect.hear(&event, &mut Parts::default())
                 }
-                _ => Heard::Output,
+                Said::Binary(_) => Heard::Output,
             };
             self.client.send(message).await?;
             if matches!(heard, Heard::End | Heard::Fault) {

@@ -45,8 +45,9 @@ const OF_THE_HANDSHAKE: [HeaderName; 4] = [
 /// # Errors
 /// The answer to one that is none.
 pub(super) fn accept_key(parts: &Parts) -> Result<HeaderValue, Box<Response<ReplyBody>>> {
-    let refuse =
-        |status, words: &str| Box::new(text(status, &format!("steady-relay: {words} (RFC 6455, section 4.2)\n")));
+    let refuse = |status, words: &str| {
+        Box::new(text(status, &format!("steady-relay: {words} (RFC 6455, section 4.2)\n")))
+    };
     if parts.method != Method::GET {
         return Err(refuse(StatusCode::METHOD_NOT_ALLOWED, "a WebSocket is opened with GET"));
     }
@@ -63,13 +64,15 @@ pub(super) fn accept_key(parts: &Parts) -> Result<HeaderValue, Box<Response<Repl
     }
     let key = one(&header::SEC_WEBSOCKET_KEY)
         .filter(|key| STANDARD.decode(key).is_ok_and(|bytes| bytes.len() == 16));
-    key.and_then(|key| HeaderValue::try_from(derive_accept_key(key)).ok()).ok_or_else(|| {
-        refuse(StatusCode::BAD_REQUEST, "Sec-WebSocket-Key has to be sixteen bytes in base64")
-    })
+    key.and_then(|key| HeaderValue::try_from(derive_accept_key(key)).ok())
+        .ok_or_else(|| refuse(StatusCode::BAD_REQUEST, "Sec-WebSocket-Key has to be sixteen bytes in base64"))
 }
 
 /// The answer that opens the client's side, with what the upstream said to it where that is known.
-pub(super) fn switching(accept: HeaderValue, from: Option<(HeaderMap, http::Extensions)>) -> Response<ReplyBody> {
+pub(super) fn switching(
+    accept: HeaderValue,
+    from: Option<(HeaderMap, http::Extensions)>,
+) -> Response<ReplyBody> {
     let mut response = Response::new(ReplyBody::own(""));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     if let Some((headers, extensions)) = from {
@@ -226,7 +229,12 @@ pub(super) async fn connect(shared: &Shared, wanted: &Wanted) -> Result<Opened, 
     }
 }
 
-async fn answered(shared: &Shared, wanted: &Wanted, answer: Response<AnswerBody>, took: Duration) -> Answered {
+async fn answered(
+    shared: &Shared,
+    wanted: &Wanted,
+    answer: Response<AnswerBody>,
+    took: Duration,
+) -> Answered {
     let (parts, mut body) = answer.into_parts();
     let mut read = BytesMut::new();
     let reading = async {

@@ -1,6 +1,6 @@
 //! Upstreams by path, and requests that no upstream is known for.
 
-use relay_core::config::Upstream as Entry;
+use relay_core::config::{Upstream as Entry, Websocket};
 use relay_sim::{Reply, Request, Script, Upstream};
 
 use crate::support::{quick, relay, towards};
@@ -40,14 +40,17 @@ async fn what_is_generated_there_is_understood_and_sent_again() {
     let served = Reply::status(200).json(r#"{"id":"x","choices":[]}"#);
     let up = Upstream::start(Script::of([busy, served])).await.unwrap();
     let mut config = quick();
-    config.upstreams.insert("mine".to_owned(), Entry::at(up.url().parse().unwrap()));
+    let refuses = Some(Websocket::Refuse);
+    config
+        .upstreams
+        .insert("mine".to_owned(), Entry { websocket: refuses, ..Entry::at(up.url().parse().unwrap()) });
     let at = relay(config).await;
     let turn = r#"{"model":"m","messages":[]}"#;
     let request =
         Request::post("/to/mine/v1/chat/completions").header("authorization", "Bearer x").json(turn);
     assert_eq!(ask(at, request).await.status, 200);
     assert_eq!(up.requests().len(), 2);
-    // A WebSocket on a path that generates is declined here too.
+    // A WebSocket on a path that generates is declined here too, where they are.
     let socket =
         Request::get("/to/mine/v1/responses").header("connection", "upgrade").header("upgrade", "websocket");
     assert_eq!(ask(at, socket).await.status, 426);

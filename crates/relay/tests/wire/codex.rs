@@ -2,6 +2,7 @@
 
 use relay_core::Config;
 use relay_core::client::Kind;
+use relay_core::config::Websocket;
 use relay_sim::fixtures::codex as wire;
 use relay_sim::script::stream_bytes;
 use relay_sim::{Ending, Event, Reply, Request, Script, Upstream};
@@ -258,9 +259,11 @@ async fn refusals_of_our_own_reach_codex_as_the_text_of_a_400() {
 }
 
 #[tokio::test]
-async fn a_websocket_on_a_path_that_generates_is_turned_away_at_once() {
+async fn where_they_are_refused_a_websocket_on_a_path_that_generates_is_turned_away_at_once() {
     let up = Upstream::start(Reply::silence()).await.unwrap();
-    let bench = Bench::to(&up).await;
+    let mut config = towards(&up.url());
+    config.websocket = Websocket::Refuse;
+    let bench = Bench::with(config).await;
     let escaped = "/v1/%72espon%73es";
     for path in ["/v1/responses", "/responses", "/backend-api/codex/responses", escaped] {
         let began = Instant::now();
@@ -278,6 +281,28 @@ async fn a_websocket_on_a_path_that_generates_is_turned_away_at_once() {
     for wished in ["x, WebSocket", "websocket/13"] {
         let upgrade = Request::get("/v1/responses").header("Connection", "Upgrade").header("Upgrade", wished);
         assert_eq!(bench.ask(&upgrade).await.status, 426, "{wished}");
+    }
+    assert_eq!(up.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_handshake_that_is_none_is_answered_with_what_is_wrong() {
+    let up = Upstream::start(Reply::silence()).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let upgrade = |version: &str, key: &str| {
+        Request::get("/v1/responses")
+            .header("authorization", "Bearer sk-test")
+            .header("Connection", "Upgrade")
+            .header("Upgrade", "websocket")
+            .header("Sec-WebSocket-Version", version)
+            .header("Sec-WebSocket-Key", key)
+    };
+    let old = bench.ask(&upgrade("8", "dGhlIHNhbXBsZSBub25jZQ==")).await;
+    assert_eq!((old.status, old.header("sec-websocket-version")), (426, Some("13")));
+    for key in ["", "short", "dGhlIHNhbXBsZSBub25jZQ", "!!!!!!!!!!!!!!!!!!!!!!=="] {
+        let answer = bench.ask(&upgrade("13", key)).await;
+        assert_eq!(answer.status, 400, "{key}");
+        assert!(answer.text().contains("Sec-WebSocket-Key"), "{}", answer.text());
     }
     assert_eq!(up.connections(), 0);
 }

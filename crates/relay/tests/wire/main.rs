@@ -64,3 +64,5 @@ mod started;
 mod support;
 #[cfg(test)]
 mod waiting;
+#[cfg(test)]
+mod websocket;
