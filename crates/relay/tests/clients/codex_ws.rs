@@ -16,14 +16,20 @@ use serde_json::{Value, json};
 use crate::answers::WORD;
 use crate::codex::{Codex, assert_at_capacity, assert_done};
 use crate::front::{Carried, Frame, frames};
-use crate::scene::{Tools, run_at};
+use crate::scene::{SENDS, Tools, run_at};
 use crate::{Client, Line, Ran, Via};
 
 const LOGINS: [Codex; 2] = [Codex::Key, Codex::ChatGpt];
 
-/// What six requests with five tool results between them take on the way to the service: 74 kB for the first one,
-/// 4 kB for each result. An event stream takes the whole history six times, 493 kB.
-const SIX_REQUESTS: u64 = 97_000;
+/// What six requests with five tool results between them take on the way to the service, measured without the relay:
+/// 74 kB for the first one (77 kB with a ChatGPT login), 4 kB for each result. As event streams, with the whole
+/// history each time, they take 493 kB.
+const fn six_requests(login: Codex) -> u64 {
+    match login {
+        Codex::Key => 97_000,
+        Codex::ChatGpt => 102_000,
+    }
+}
 
 /// A run with what the service saw of it.
 struct Spoken {
@@ -137,6 +143,14 @@ fn begun_then(step: WsStep) -> Vec<WsStep> {
     answer
 }
 
+/// Five tool calls and then the word, with this in the place of the third answer.
+fn five_tools_but_third(failure: Vec<WsStep>) -> WsScript {
+    let answers = [tool_call(1), tool_call(2), failure, tool_call(3), tool_call(4), tool_call(5)];
+    script().creates(answers.into_iter().chain([steps::good(WORD)]))
+}
+
+const FIVE_TOOLS: &str = "1\n2\n3\n4\n5\n";
+
 /// Has Codex run a shell command that leaves a line and prints enough for a request of 4 kB.
 fn tool_call(number: usize) -> Vec<WsStep> {
     let command = format!("echo {number} >> tool.txt; head -c 1900 /dev/zero | tr '\\0' x");
@@ -184,11 +198,11 @@ async fn six_requests_with_tools_take_no_more_bytes_than_alone() -> Result<()> {
             assert_done(&spoken.ran);
             assert_eq!((spoken.asked(), spoken.sends()), (6, 6), "{spoken}");
             assert_eq!(spoken.service.upgrades().len(), 1, "{spoken}");
-            assert_eq!(spoken.tool_ran()?, "1\n2\n3\n4\n5\n", "each tool once: {spoken}");
+            assert_eq!(spoken.tool_ran()?, FIVE_TOOLS, "each tool once: {spoken}");
             assert!(!spoken.shows_trouble(), "{spoken}");
             assert_no_post(spoken);
             let bytes = spoken.service.bytes_in();
-            assert!(bytes <= SIX_REQUESTS * 105 / 100, "{bytes} bytes: {spoken}");
+            assert!(bytes <= six_requests(login) * 105 / 100, "{bytes} bytes: {spoken}");
         }
         let (direct, through) = (alone.service.bytes_in(), relayed.service.bytes_in());
         assert!(through <= direct * 105 / 100, "{through} bytes instead of {direct}: {relayed}");
@@ -234,6 +248,45 @@ async fn overloaded_as_a_wrapped_503_twice() -> Result<()> {
         assert_eq!((alone.asked(), alone.sends()), (1, 1), "{alone}");
         assert_absorbed(&relayed, 3);
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn overloaded_between_tools() -> Result<()> {
+    let script = five_tools_but_third(steps::overloaded_failed());
+    let (alone, relayed) = both(Codex::Key, &script).await?;
+    assert_at_capacity(&alone.ran);
+    assert_eq!(alone.tool_ran()?, "1\n2\n", "{alone}");
+
+    assert_done(&relayed.ran);
+    assert_eq!(relayed.tool_ran()?, FIVE_TOOLS, "each tool once: {relayed}");
+    assert_eq!((relayed.asked(), relayed.sends()), (6, 7), "{relayed}");
+    assert_eq!((relayed.sockets().len(), relayed.shows_trouble()), (1, false), "{relayed}");
+    assert_no_post(&relayed);
+    Ok(())
+}
+
+#[tokio::test]
+async fn overloaded_for_ever() -> Result<()> {
+    let relayed = turn(Codex::Key, Via::Relay, &failing(100, &steps::overloaded_failed())).await?;
+    assert_at_capacity(&relayed.ran);
+    assert_eq!((relayed.asked(), relayed.sends()), (1, SENDS), "{relayed}");
+    assert_no_post(&relayed);
+    Ok(())
+}
+
+/// What a user has who has set nothing, and one who has only put two words before `codex`.
+#[tokio::test]
+async fn overloaded_once_with_the_relay_as_shipped_and_with_run() -> Result<()> {
+    let script = failing(1, &steps::overloaded_failed());
+    let shipped = turn(Codex::Key, Via::RelayAsShipped, &script).await?;
+    assert_absorbed(&shipped, 2);
+
+    let wrapped = turn(Codex::Key, Via::Run, &script).await?;
+    assert_done(&wrapped.ran);
+    assert_eq!((wrapped.sends(), wrapped.service.upgrades().len()), (2, 1), "{wrapped}");
+    assert!(!wrapped.shows_trouble(), "{wrapped}");
+    assert_no_post(&wrapped);
     Ok(())
 }
 
@@ -299,6 +352,59 @@ async fn a_connection_lost_before_output() -> Result<()> {
         let (alone, relayed) = both(Codex::Key, &failing(1, &ending)).await?;
         for spoken in [&alone, &relayed] {
             assert_asked_again(spoken);
+        }
+    }
+    Ok(())
+}
+
+/// The second request names nothing and can be sent by the relay once more.
+#[tokio::test]
+async fn a_connection_lost_twice_before_output() -> Result<()> {
+    let ending = begun_then(WsStep::Close(1011, "internal error".to_owned()));
+    let (alone, relayed) = both(Codex::Key, &failing(2, &ending)).await?;
+    assert_done(&alone.ran);
+    assert_eq!((alone.asked(), alone.shows_trouble()), (3, true), "{alone}");
+
+    assert_done(&relayed.ran);
+    assert_eq!((relayed.asked(), relayed.sends()), (2, 3), "{relayed}");
+    assert!(!relayed.shows_trouble(), "{relayed}");
+    assert_no_post(&relayed);
+    Ok(())
+}
+
+/// In the middle of a conversation the request in full is the whole of it, and no tool runs again.
+#[tokio::test]
+async fn a_connection_lost_between_tools() -> Result<()> {
+    let script = five_tools_but_third(vec![WsStep::Reset]);
+    let (alone, relayed) = both(Codex::Key, &script).await?;
+    for spoken in [&alone, &relayed] {
+        assert_done(&spoken.ran);
+        assert_eq!(spoken.tool_ran()?, FIVE_TOOLS, "each tool once: {spoken}");
+        assert_eq!((spoken.asked(), spoken.sends(), spoken.sockets().len()), (7, 7, 2), "{spoken}");
+        assert!(!spoken.shows_trouble(), "{spoken}");
+        assert_no_post(spoken);
+    }
+    Ok(())
+}
+
+/// Waiting does not help here, and Codex is told at once.
+#[tokio::test]
+async fn what_is_hopeless_is_told_at_once() -> Result<()> {
+    let usage = ("usage_limit_reached", "The usage limit has been reached");
+    let cases = [
+        (steps::failed("invalid_prompt", "no such thing"), "no such thing"),
+        (
+            steps::wrapped(400, "invalid_request_error", ("bad_request", "no such thing"), &[]),
+            "no such thing",
+        ),
+        (steps::wrapped(429, "usage_limit_reached", usage, &[]), "hit your usage limit"),
+    ];
+    for (answer, text) in cases {
+        let (alone, relayed) = both(Codex::Key, &failing(1, &answer)).await?;
+        for spoken in [&alone, &relayed] {
+            assert_eq!((spoken.ran.code, spoken.asked(), spoken.sends()), (Some(1), 1, 1), "{spoken}");
+            assert!(spoken.ran.err.contains(text), "{spoken}");
+            assert_no_post(spoken);
         }
     }
     Ok(())
