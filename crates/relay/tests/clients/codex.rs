@@ -31,8 +31,9 @@ plugins = false
 apps = false
 "#;
 
-#[derive(Clone, Copy)]
-enum Codex {
+/// Codex with one of its logins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Codex {
     Key,
     ChatGpt,
 }
@@ -71,11 +72,11 @@ async fn turn(via: Via, script: Script) -> Result<Ran> {
     run(&Codex::Key, via, script).await
 }
 
-fn assert_done(ran: &Ran) {
+pub(crate) fn assert_done(ran: &Ran) {
     assert_eq!((ran.code, ran.out.trim()), (Some(0), WORD), "{ran}");
 }
 
-fn assert_at_capacity(ran: &Ran) {
+pub(crate) fn assert_at_capacity(ran: &Ran) {
     assert_eq!((ran.code, ran.out.trim()), (Some(1), ""), "{ran}");
     assert!(ran.err.contains(AT_CAPACITY), "{ran}");
 }

@@ -73,6 +73,51 @@ impl Carried {
     }
 }
 
+/// A frame of a WebSocket, its payload unmasked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Frame {
+    Text(String),
+    /// With its code, if it has one.
+    Close(Option<u16>),
+    /// Its opcode.
+    Other(u8),
+}
+
+/// The frames that follow the head of an upgrade. One that is cut off, or packed, ends the list: no client here sends
+/// messages in pieces, and nobody negotiates an extension where these are asked for.
+pub(crate) fn frames(bytes: &[u8]) -> Vec<Frame> {
+    let head = bytes.windows(4).position(|window| window == b"\r\n\r\n");
+    let mut rest = head.map_or(&[] as &[u8], |end| &bytes[end + 4..]);
+    let mut frames = Vec::new();
+    while let Some((frame, after)) = frame(rest) {
+        frames.push(frame);
+        rest = after;
+    }
+    frames
+}
+
+fn frame(bytes: &[u8]) -> Option<(Frame, &[u8])> {
+    let (&[first, second], rest) = bytes.split_first_chunk()?;
+    let (length, rest) = match second & 0x7f {
+        126 => rest.split_first_chunk().map(|(long, rest)| (u64::from(u16::from_be_bytes(*long)), rest))?,
+        127 => rest.split_first_chunk().map(|(long, rest)| (u64::from_be_bytes(*long), rest))?,
+        short => (u64::from(short), rest),
+    };
+    let (key, rest) = match second & 0x80 {
+        0 => ([0; 4], rest),
+        _ => rest.split_first_chunk().map(|(key, rest)| (*key, rest))?,
+    };
+    let (masked, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+    let payload: Vec<u8> = masked.iter().zip(key.iter().cycle()).map(|(byte, key)| byte ^ key).collect();
+    let frame = match first {
+        0x81 => Frame::Text(String::from_utf8(payload).ok()?),
+        0x88 => Frame::Close(payload.first_chunk().map(|code| u16::from_be_bytes(*code))),
+        0x82 | 0x89 | 0x8a => Frame::Other(first & 0xf),
+        _ => return None,
+    };
+    Some((frame, rest))
+}
+
 async fn accept(listener: TcpListener, target: SocketAddr, log: Log) {
     let mut open = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {

@@ -16,6 +16,7 @@
 mod answers;
 mod claude;
 mod codex;
+mod codex_ws;
 mod front;
 mod gemini;
 mod scene;

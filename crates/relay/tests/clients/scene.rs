@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -95,9 +96,9 @@ pub(crate) struct Ran {
     pub(crate) err: String,
     /// From the start of the client to its end.
     pub(crate) took: Duration,
-    /// What the service saw.
+    /// What the service saw; empty where the scenario has started one by itself.
     pub(crate) seen: Vec<Seen>,
-    carried: Vec<Carried>,
+    pub(crate) carried: Vec<Carried>,
     relay_log: String,
     folder: Folder,
 }
@@ -144,20 +145,27 @@ impl fmt::Display for Ran {
 
 /// Runs the client once.
 pub(crate) async fn run(client: &dyn Client, via: Via, script: Script) -> Result<Ran> {
+    let upstream = Upstream::start(script).await?;
+    let mut ran = run_at(client, via, upstream.addr()).await?;
+    ran.seen = upstream.requests();
+    Ok(ran)
+}
+
+/// Runs the client once, with a service that listens already.
+pub(crate) async fn run_at(client: &dyn Client, via: Via, service: SocketAddr) -> Result<Ran> {
     let tools = Tools::find()?;
     let folder = Folder::new()?;
     client.furnish(&folder.home())?;
-    let upstream = Upstream::start(script).await?;
     let relay = match via {
-        Via::Relay => Some(Relay::start(&tools, Some(&folder.settings()), &upstream).await?),
-        Via::RelayAsShipped => Some(Relay::start(&tools, None, &upstream).await?),
+        Via::Relay => Some(Relay::start(&tools, Some(&folder.settings()), service).await?),
+        Via::RelayAsShipped => Some(Relay::start(&tools, None, service).await?),
         Via::Direct | Via::Run => None,
     };
-    let front = Front::to(relay.as_ref().map_or(upstream.addr(), |relay| relay.addr)).await?;
+    let front = Front::to(relay.as_ref().map_or(service, |relay| relay.addr)).await?;
     let base = (via != Via::Run).then(|| front.url());
     let mut line = client.line(&tools, &folder.home(), base.as_deref());
     if via == Via::Run {
-        line.words.splice(0..0, wrapper(&tools, &folder, &upstream.url()));
+        line.words.splice(0..0, wrapper(&tools, &folder, &format!("http://{service}")));
     }
     let begun = Instant::now();
     let ended = timeout(LONGEST, command(&line, &tools, &folder).output()).await;
@@ -170,7 +178,7 @@ pub(crate) async fn run(client: &dyn Client, via: Via, script: Script) -> Result
         out: String::from_utf8_lossy(&done.stdout).into_owned(),
         err: String::from_utf8_lossy(&done.stderr).into_owned(),
         took,
-        seen: upstream.requests(),
+        seen: Vec::new(),
         carried: front.carried(),
         relay_log,
         folder,
@@ -197,15 +205,16 @@ fn command(line: &Line, tools: &Tools, folder: &Folder) -> Command {
 
 /// `steady-relay serve`, killed when dropped.
 struct Relay {
-    addr: std::net::SocketAddr,
+    addr: SocketAddr,
     lines: Arc<Mutex<String>>,
     _process: Child,
 }
 
 impl Relay {
-    async fn start(tools: &Tools, settings: Option<&Path>, upstream: &Upstream) -> Result<Self> {
+    async fn start(tools: &Tools, settings: Option<&Path>, service: SocketAddr) -> Result<Self> {
         let mut command = Command::new(&tools.relay);
-        command.args(["serve", "--listen", "127.0.0.1", "--port", "0", "--upstream", &upstream.url()]);
+        let url = format!("http://{service}");
+        command.args(["serve", "--listen", "127.0.0.1", "--port", "0", "--upstream", &url]);
         if let Some(settings) = settings {
             command.arg("--config").arg(settings);
         }
@@ -216,7 +225,7 @@ impl Relay {
         let stderr = process.stderr.take().context("its stderr is piped")?;
         let lines = Arc::new(Mutex::new(String::new()));
         let mut reader = BufReader::new(stderr);
-        let addr = timeout(Duration::from_secs(10), address(&mut reader, &lines, upstream)).await;
+        let addr = timeout(Duration::from_secs(10), address(&mut reader, &lines, service)).await;
         let addr = addr.context("the relay names no address")??;
         tokio::spawn(keep(reader, Arc::clone(&lines)));
         Ok(Self { addr, lines, _process: process })
@@ -227,12 +236,12 @@ impl Relay {
     }
 }
 
-/// Reads until a line names an address that is not the upstream's.
+/// Reads until a line names an address that is not the service's.
 async fn address(
     reader: &mut BufReader<ChildStderr>,
     lines: &Mutex<String>,
-    upstream: &Upstream,
-) -> Result<std::net::SocketAddr> {
+    service: SocketAddr,
+) -> Result<SocketAddr> {
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).await? == 0 {
@@ -244,7 +253,7 @@ async fn address(
                 rest.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':')).unwrap_or(rest.len());
             rest[..end].trim_end_matches(['.', ':']).parse().ok()
         });
-        if let Some(addr) = named.into_iter().find(|addr| *addr != upstream.addr()) {
+        if let Some(addr) = named.into_iter().find(|addr| *addr != service) {
             return Ok(addr);
         }
     }
