@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! cargo xtask test                   install what the tests need, then run every check
-//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core unit release cases soak
-//!                                    instructions crowd clients)
+//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core unit release cases peers
+//!                                    soak instructions crowd clients)
 //! cargo xtask soak --minutes 5       the release program under load for so long; 1 unless said
 //! cargo xtask bench --quick          the release program beside a direct connection and a bare proxy
 //! cargo xtask bench --instructions   instructions per request, which valgrind counts, and their ceiling
