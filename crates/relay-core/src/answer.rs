@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::call::{Ending, Stop, Why};
 use crate::client::Kind;
-use crate::dialect::{Dialect, failed_event};
+use crate::dialect::{Dialect, failed_event, failed_message, responses_socket};
 use crate::evidence::Evidence;
 use crate::failure::{Bar, Failure, Told};
 use crate::fault::Fault;
@@ -98,6 +98,33 @@ pub fn say(listener: &Listener<'_>, ending: &Ending) -> Say {
     }
 }
 
+/// What the relay does towards the client of a WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SayMessage {
+    /// The upstream's own messages go back.
+    Upstream,
+    /// The connection is closed, upon which the client goes by its own policy.
+    Close,
+    /// The relay speaks for itself, in this message.
+    Own(String),
+}
+
+/// The same at the end of a call that came on a WebSocket.
+///
+/// Codex prints the message of a `response.failed` with the code `invalid_prompt` whole, and does not send again.
+#[must_use]
+pub fn say_in_message(listener: &Listener<'_>, ending: &Ending) -> SayMessage {
+    match say(listener, ending) {
+        Say::Upstream(_) if listener.has_answer => SayMessage::Upstream,
+        Say::Upstream(_) | Say::Cut => SayMessage::Close,
+        Say::Own(own) => SayMessage::Own(match own.body.lines().find_map(|line| line.strip_prefix("data: ")) {
+            Some(data) if own.content_type == EVENT_STREAM => data.to_owned(),
+            Some(_) | None if listener.kind == Kind::Codex => failed_message("invalid_prompt", &own.body),
+            Some(_) | None => responses_socket::error_message(own.status, &own.body),
+        }),
+    }
+}
+
 /// The end of a call that was not sent at all: it may not be, or its turn was cut and must not go on yet.
 fn unsent(listener: &Listener<'_>, stop: Stop) -> Say {
     let failure = |fault| Failure::of_transport(fault, Evidence::NeverSent);
@@ -161,6 +188,8 @@ fn refuse(listener: &Listener<'_>, why: Why, failure: &Failure) -> Say {
     };
     own(listener, status, failure, refusal_code(why, failure), &refusal(listener, why, failure))
 }
+
+const EVENT_STREAM: &str = "text/event-stream";
 
 /// Codes after which Codex ends the turn at once, in its own words, when they come in a stream.
 const CODEX_FINAL: &[&str] = &["server_is_overloaded", "policy_capacity_unavailable", "flex_unavailable"];
@@ -229,7 +258,7 @@ fn codex_capacity(failure: &Failure) -> Say {
         failure.message.as_deref().unwrap_or("Selected model is at capacity. Please try a different model.");
     Say::Own(Own {
         status: 200,
-        content_type: "text/event-stream",
+        content_type: EVENT_STREAM,
         body: failed_event("server_is_overloaded", &redact(words)),
         // Codex does not read it; another relay in front of this one does.
         refuse_retry: true,

@@ -302,16 +302,22 @@ fn session(headers: &HeaderMap) -> Option<Box<str>> {
 }
 
 fn turn(headers: &HeaderMap) -> Option<Turn> {
+    turn_of(headers, headers.get(TURN_METADATA)?.to_str().ok()?)
+}
+
+/// The turn that `metadata` names, in the thread that the headers name.
+#[must_use]
+pub fn turn_of(headers: &HeaderMap, metadata: &str) -> Option<Turn> {
     #[derive(serde::Deserialize)]
     struct Metadata {
         turn_id: Box<str>,
     }
     let thread = headers.get(THREAD)?.to_str().ok()?;
-    let metadata = headers.get(TURN_METADATA)?.to_str().ok()?;
     let Metadata { turn_id } = serde_json::from_str(metadata).ok()?;
-    // Thousands of turns are remembered, and a head may be large. Codex writes UUIDs.
-    let is_short = thread.len() <= TURN_ID && turn_id.len() <= TURN_ID;
-    is_short.then(|| Turn { thread: thread.into(), turn: turn_id })
+    // Thousands of turns are remembered, and a head may be large. Codex writes UUIDs, and none where it only makes a
+    // connection ready.
+    let is_name = |name: &str| (1..=TURN_ID).contains(&name.len());
+    (is_name(thread) && is_name(&turn_id)).then(|| Turn { thread: thread.into(), turn: turn_id })
 }
 
 #[cfg(test)]

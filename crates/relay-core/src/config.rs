@@ -4,7 +4,7 @@
 
 mod upstream;
 
-pub use upstream::{Http2, ProxyChoice, ProxyUrl, Secret, Upstream, UpstreamChoice};
+pub use upstream::{Http2, ProxyChoice, ProxyUrl, Secret, Upstream, UpstreamChoice, Websocket};
 
 use crate::client::Kind;
 use crate::dialect::Rule;
@@ -40,6 +40,8 @@ pub struct Config {
     pub upstreams: BTreeMap<String, Upstream>,
     /// When upstreams whose entry does not say are spoken to over HTTP/2.
     pub http2: Http2,
+    /// What becomes of WebSockets to upstreams whose entry does not say.
+    pub websocket: Websocket,
     /// The proxy on the way to upstreams whose entry names none.
     pub proxy: ProxyChoice,
     /// The routes in the order of the file; the first that matches a call holds.
@@ -82,6 +84,7 @@ impl Default for Config {
             profiles: shipped_profiles(),
             upstreams: shipped_upstreams(),
             http2: Http2::default(),
+            websocket: Websocket::default(),
             proxy: ProxyChoice::default(),
             routes: Vec::new(),
             rules: Vec::new(),
@@ -361,6 +364,9 @@ pub struct Limits {
     /// Between two pieces of a request's body, and how long an answer may wait for a client that does not read.
     /// 300 s, as between two pieces of an answer.
     pub stall: Duration,
+    /// Bytes in one message of a WebSocket, either way. 64 MiB is the largest that Codex was seen to need room for:
+    /// pictures go as text.
+    pub message: u64,
 }
 
 impl Default for Limits {
@@ -372,6 +378,7 @@ impl Default for Limits {
             headers: 512,
             head_time: Duration::from_secs(300),
             stall: Duration::from_secs(300),
+            message: 64 << 20,
         }
     }
 }

@@ -70,6 +70,27 @@ impl Outcome {
     }
 }
 
+/// What a call came by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Transport {
+    /// A request of its own.
+    #[default]
+    Http,
+    /// A message on a WebSocket.
+    WebSocket,
+}
+
+impl Transport {
+    /// The name in logs and status.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::WebSocket => "websocket",
+        }
+    }
+}
+
 /// The bounded names that belong to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labels {
@@ -79,6 +100,8 @@ pub struct Labels {
     pub dialect: &'static str,
     /// What the request does.
     pub operation: Operation,
+    /// What it came by.
+    pub transport: Transport,
     /// The upstream's name in the settings, or its host.
     pub upstream: Box<str>,
     /// The model, where the request names one.

@@ -22,8 +22,9 @@ const WEAK: Duration = Duration::from_secs(60);
 /// The most failed calls, and the most turns, that are remembered; beyond it the oldest is forgotten.
 const MOST: usize = 4096;
 
-/// The keys that a client may change between two sends of the same call.
-pub const CHANGEABLE: &[&str] = &["stream", "max_tokens"];
+/// The keys that a client may change between two sends of the same call, and those that it adds over a WebSocket: Codex
+/// notes the moment of the send in the metadata there.
+pub const CHANGEABLE: &[&str] = &["stream", "max_tokens", "client_metadata", "type"];
 
 /// By what a call is recognised again.
 #[derive(Debug, Clone, PartialEq, Eq)]

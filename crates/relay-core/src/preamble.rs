@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use http::{HeaderMap, StatusCode, header};
 
 use crate::dialect::{Because, Dialect, Heard, Parts, Reply, Rule};
-use crate::dialect::{is_completed, is_failure_by, judge_and_tell};
+use crate::dialect::{is_completed, is_failure_by, judge_and_tell, responses_socket};
 use crate::evidence::{Evidence, Says};
 use crate::failure::{Failure, Told};
 use crate::fault::Fault;
@@ -118,6 +118,8 @@ enum Label {
 enum Splitter {
     Events(sse::Splitter),
     Values(ndjson::Splitter),
+    /// It comes split: each piece is a message of a WebSocket. So many bytes came.
+    Messages(u64),
 }
 
 impl Splitter {
@@ -125,10 +127,15 @@ impl Splitter {
         Self::Values(ndjson::Splitter::new(EVENT))
     }
 
-    fn push(&mut self, chunk: &[u8], each: impl FnMut(sse::Event<'_>)) {
+    fn push(&mut self, chunk: &[u8], mut each: impl FnMut(sse::Event<'_>)) {
         match self {
             Self::Events(splitter) => splitter.push(chunk, each),
             Self::Values(splitter) => splitter.push(chunk, each),
+            Self::Messages(offset) => {
+                let starts = *offset;
+                *offset += chunk.len() as u64;
+                each(sse::Event { name: b"", data: chunk, starts, ends: *offset, cut_short: false });
+            }
         }
     }
 }
@@ -180,6 +187,22 @@ impl Preamble {
             rules: Arc::default(),
             because: None,
         }
+    }
+
+    /// A listener for the messages that answer one on a WebSocket, which was sent at that moment. Each is to be heard
+    /// whole.
+    #[must_use]
+    pub fn of_messages(asked: Asked, sent: Moment, wall: SystemTime) -> Self {
+        let head = Head {
+            status: StatusCode::OK,
+            headers: HeaderMap::new(),
+            bodiless: false,
+            sent,
+            arrived: sent,
+        };
+        let mut preamble = Self::new(asked, head, wall);
+        preamble.shape = Shape::Events(Splitter::Messages(0));
+        preamble
     }
 
     /// The same, by the user's own rules before all others.
@@ -541,6 +564,13 @@ impl Preamble {
         };
         let reply = reply(&self.head, self.wall, &self.rules, (told, body));
         let reply = Reply { took: came.since(self.head.sent), ..reply };
+        // An error on a WebSocket may bring the status and the headers that it would have had over HTTP.
+        let is_message = matches!(self.shape, Shape::Events(Splitter::Messages(_)));
+        let wrapped = if is_message { responses_socket::wrapped(body) } else { None };
+        let reply = match &wrapped {
+            Some((status, headers)) => Reply { status: *status, headers, ..reply },
+            None => reply,
+        };
         let (failure, because) = judge_and_tell(self.asked.dialect, &reply);
         self.because = Some(because);
         failure

@@ -21,6 +21,8 @@ mod session;
 #[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
 mod tls;
 pub mod upstream;
+#[cfg(feature = "ws")]
+pub mod websocket;
 mod wire;
 
 pub use client::{Answer, Client, Ending, Request};

@@ -43,6 +43,15 @@ impl Room {
         self.left.try_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(bytes)).is_ok()
     }
 
+    /// A place for a body that is here already; `None` where there is no room for it.
+    pub fn place(self: &Arc<Self>, bytes: usize) -> Option<Place> {
+        let fits = self.reserve(bytes);
+        if !fits {
+            self.was_full.store(true, Ordering::Relaxed);
+        }
+        fits.then(|| Place { room: Arc::clone(self), bytes })
+    }
+
     /// Whether a body that is small enough did not fit, for the first time.
     pub fn became_full(&self) -> bool {
         self.was_full.load(Ordering::Relaxed) && !self.was_told.swap(true, Ordering::Relaxed)

@@ -1,6 +1,5 @@
 //! The loop of one call: ask the core what to do, do that one thing, tell what came of it.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +19,6 @@ use crate::body::{Passing, SendBody};
 use crate::clock::sleep_until;
 use crate::credential::AccountKey;
 use crate::headers::{announced, forwardable_answer, forwardable_extensions};
-use crate::lanes::{Turn, Word};
 use crate::open::OpenCall;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::target::Target;
@@ -59,16 +57,6 @@ enum Sent {
     Left,
 }
 
-/// How a wait is over.
-enum Over {
-    /// The lane said so.
-    Told(Word),
-    /// The turn has not come in time.
-    Patience,
-    /// The relay is being stopped.
-    Draining,
-}
-
 impl Drive {
     /// Carries the call to its end.
     ///
@@ -101,66 +89,18 @@ impl Drive {
     }
 
     /// Waits for the call's turn, and keeps what it was answered: it is told should the turn not come in time.
-    async fn wait(&mut self, waiting: &Waiting, told: Option<Answer>) -> Option<Answer> {
-        let shared = Arc::clone(self.open.shared());
-        let turn = match self.open.take_turn(waiting) {
-            Turn::Now => {
-                self.open.granted();
-                if let Some(answer) = told {
-                    answer.recycle();
-                }
-                return None;
-            }
-            Turn::Later { turn, waiting: many } => {
-                self.open.call().stands_in_line(many);
-                self.open.emit_pending();
-                turn
+    async fn wait(&mut self, waiting: &Waiting, mut told: Option<Answer>) -> Option<Answer> {
+        let mut whole = false;
+        let keep = async {
+            if let Some(answer) = &mut told {
+                whole = answer.read_rest().await;
             }
         };
-        let mut over = pin!(async {
-            tokio::select! {
-                biased;
-                // A lane lasts as long as those that wait in it.
-                word = turn => word.map_or(Over::Patience, Over::Told),
-                () = sleep_until(&*shared.clock, waiting.until) => Over::Patience,
-                () = shared.draining() => Over::Draining,
-            }
-        });
-        let mut kept = None;
-        let over = match told {
-            Some(mut answer) => {
-                let (whole, over_first) = tokio::select! {
-                    biased;
-                    whole = answer.read_rest() => (whole, None),
-                    over = &mut over => (false, Some(over)),
-                };
-                if whole {
-                    kept = Some(answer);
-                } else {
-                    answer.recycle();
-                }
-                match over_first {
-                    Some(over) => over,
-                    None => over.await,
-                }
-            }
-            None => over.await,
-        };
-        match over {
-            Over::Told(Word::Go) => self.open.granted(),
-            Over::Told(Word::Held) => {
-                let now = self.open.now();
-                self.open.leaves_line();
-                self.open.call().held_for_too_long(now);
-            }
-            Over::Patience => self.open.leaves_line(),
-            Over::Draining => {
-                let now = self.open.now();
-                self.open.leaves_line();
-                self.open.call().drain(now);
-            }
+        self.open.wait(waiting, keep).await;
+        if !whole && let Some(answer) = told.take() {
+            answer.recycle();
         }
-        kept
+        told
     }
 
     async fn send(&mut self, fresh: bool) -> Sent {
@@ -219,7 +159,7 @@ impl Drive {
 
     /// When a send without any sign of an answer ends: as configured; never for Codex, which waits for ever;
     /// else when the client would hang up.
-    fn first_byte_by(&self, sent: Moment) -> Option<Moment> {
+    pub(crate) fn first_byte_by(&self, sent: Moment) -> Option<Moment> {
         let timeouts = &self.open.shared().config.timeouts;
         match (timeouts.first_byte, self.open.client()) {
             (Some(span), _) => Some(sent + span),
@@ -247,45 +187,7 @@ impl Drive {
         } else if self.open.body().bytes().is_none() {
             lost = true;
         }
-        let (fault, evidence) = match proof {
-            Proof::NothingSent if !lost => (Fault::NeverSent, Evidence::NeverSent),
-            Proof::NothingSent | Proof::SomethingSent => (Fault::BrokenStream, Evidence::MaybeRan),
-        };
-        let mut failure = Failure::of_transport(fault, evidence).saying(detail);
-        failure.barred = match cause {
-            Cause::Certificate => Some(Bar::Certificate),
-            Cause::ProxyRefused => Some(Bar::Proxy),
-            Cause::Dns
-            | Cause::Refused
-            | Cause::ConnectTimeout
-            | Cause::Connect
-            | Cause::TlsHandshake
-            | Cause::ProxyFailed
-            | Cause::HandedBack
-            | Cause::Reset
-            | Cause::Closed
-            | Cause::Malformed
-            | Cause::RequestBody => None,
-        };
-        failure.code = Some(
-            match cause {
-                Cause::Dns => "dns",
-                Cause::Refused => "refused",
-                Cause::ConnectTimeout => "connect_timeout",
-                Cause::Connect => "connect",
-                Cause::TlsHandshake => "tls_handshake",
-                Cause::Certificate => "certificate",
-                Cause::ProxyFailed => "proxy_failed",
-                Cause::ProxyRefused => "proxy_refused",
-                Cause::HandedBack => "handed_back",
-                Cause::Reset => "reset",
-                Cause::Closed => "closed",
-                Cause::Malformed => "malformed",
-                Cause::RequestBody => "request_body",
-            }
-            .into(),
-        );
-        Sent::Failed(failure, None)
+        Sent::Failed(unsent(proof, cause, lost).saying(detail), None)
     }
 
     async fn listen(&mut self, response: Response<crate::upstream::AnswerBody>, sent: Moment) -> Sent {
@@ -340,7 +242,8 @@ impl Drive {
         reply(answer, self.open, outcome, ending, Touch::default())
     }
 
-    fn finish(mut self, ending: &Ending, told: Option<Answer>) -> Result<Response<ReplyBody>, Abort> {
+    /// Who is told how the call ended; `has_answer`: that of the upstream is at hand.
+    pub(crate) fn listener(&mut self, has_answer: bool) -> Listener<'_> {
         let now = self.open.now();
         let tried = Tried {
             sends: self.open.call().sends(),
@@ -348,19 +251,22 @@ impl Drive {
             took: now.since(self.opened),
             patience: self.open.call().patience(),
         };
-        let listener = Listener {
+        Listener {
             kind: self.open.client().kind,
             dialect: self.asked.dialect,
             generation: self.asked.generation,
             streams: self.asked.streams,
             upstream: self.order.target.upstream.url.host(),
             tried,
-            has_answer: told.is_some(),
-        };
+            has_answer,
+        }
+    }
+
+    fn finish(mut self, ending: &Ending, told: Option<Answer>) -> Result<Response<ReplyBody>, Abort> {
         let outcome = ending.outcome();
         // Where nothing is to be changed, a cut is a cut, as it would be without the relay.
         let is_cut = self.order.untouched && matches!(ending, Ending::Refused(Why::MayHaveRun, _));
-        let said = if is_cut { Say::Cut } else { say(&listener, ending) };
+        let said = if is_cut { Say::Cut } else { say(&self.listener(told.is_some()), ending) };
         // A connection that is cut because the relay stops tells nothing.
         let told = told.filter(|_| !matches!(ending, Ending::GaveUp(Stop::Draining, _)));
         match (said, told) {
@@ -385,6 +291,49 @@ impl Drive {
             }
         }
     }
+}
+
+/// What a send means that got no answer; `lost`: its body is gone, and may have left.
+pub(crate) fn unsent(proof: Proof, cause: Cause, lost: bool) -> Failure {
+    let (fault, evidence) = match proof {
+        Proof::NothingSent if !lost => (Fault::NeverSent, Evidence::NeverSent),
+        Proof::NothingSent | Proof::SomethingSent => (Fault::BrokenStream, Evidence::MaybeRan),
+    };
+    let mut failure = Failure::of_transport(fault, evidence);
+    failure.barred = match cause {
+        Cause::Certificate => Some(Bar::Certificate),
+        Cause::ProxyRefused => Some(Bar::Proxy),
+        Cause::Dns
+        | Cause::Refused
+        | Cause::ConnectTimeout
+        | Cause::Connect
+        | Cause::TlsHandshake
+        | Cause::ProxyFailed
+        | Cause::HandedBack
+        | Cause::Reset
+        | Cause::Closed
+        | Cause::Malformed
+        | Cause::RequestBody => None,
+    };
+    failure.code = Some(
+        match cause {
+            Cause::Dns => "dns",
+            Cause::Refused => "refused",
+            Cause::ConnectTimeout => "connect_timeout",
+            Cause::Connect => "connect",
+            Cause::TlsHandshake => "tls_handshake",
+            Cause::Certificate => "certificate",
+            Cause::ProxyFailed => "proxy_failed",
+            Cause::ProxyRefused => "proxy_refused",
+            Cause::HandedBack => "handed_back",
+            Cause::Reset => "reset",
+            Cause::Closed => "closed",
+            Cause::Malformed => "malformed",
+            Cause::RequestBody => "request_body",
+        }
+        .into(),
+    );
+    failure
 }
 
 /// An answer that is none: it changes the protocol unasked.

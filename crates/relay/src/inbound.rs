@@ -45,6 +45,8 @@ pub(crate) struct Line {
     pub(crate) interim: Interim,
     /// Its place.
     pub(crate) place: Place,
+    /// The settings in force, for what outlasts a request.
+    pub(crate) current: Arc<ArcSwap<Shared>>,
 }
 
 /// Serves a connection to its end.
@@ -62,7 +64,7 @@ pub(crate) async fn connection(
     let (socket, signs) = ClientSocket::new(stream, limits.stall);
     // Held by every request of this connection until its answer was handed out.
     let busy = Arc::new(());
-    let line = Line { interim: Interim::default(), place: Arc::new(place) };
+    let line = Line { interim: Interim::default(), place: Arc::new(place), current: Arc::clone(&current) };
     let socket = WithInterim::new(socket, line.interim.clone());
     let (leaving, held) = (signs.clone(), Arc::clone(&busy));
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {

@@ -50,4 +50,5 @@ mod tunnel;
 mod understand;
 pub mod upstream;
 mod waiting;
+mod websocket;
 mod wishes;

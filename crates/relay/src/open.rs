@@ -1,20 +1,21 @@
 //! An open call as the relay holds it: the deciding core's [`Call`], the body by which a re-send would be known,
 //! and the duty to say how it ended. Whatever drops it, the end is told exactly once.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use relay_core::Moment;
 use relay_core::call::{Call, Waiting};
-use relay_core::client::{self, Client};
+use relay_core::client::Client;
 use relay_core::event::{CallId, Event, Outcome};
 use relay_core::failure::Failure;
 use relay_core::gate::{Arrival, Preset, Refusal, Report, Settled};
 use relay_core::ledger::Identity;
 
-use crate::clock::RealDice;
+use crate::clock::{RealDice, sleep_until};
 use crate::kept::KeptBody;
-use crate::lanes::{Lane, Ticket, Turn};
+use crate::lanes::{Lane, Ticket, Turn, Word};
 use crate::shared::Shared;
 
 /// An open call.
@@ -25,8 +26,6 @@ pub(crate) struct OpenCall {
     client: Client,
     body: Arc<KeptBody>,
     idle: Duration,
-    /// The turn that may be cut and resumed.
-    cuttable: Option<client::Turn>,
     ticket: Ticket,
     place: Place,
     /// What its lane said when it went back into the line.
@@ -55,6 +54,16 @@ pub(crate) struct Place {
     pub(crate) streams: bool,
 }
 
+/// How a wait is over.
+enum Over {
+    /// The lane said so.
+    Told(Word),
+    /// The turn has not come in time.
+    Patience,
+    /// The relay is being stopped.
+    Draining,
+}
+
 impl OpenCall {
     pub(crate) fn new(shared: Arc<Shared>, opening: Opening) -> Self {
         let Opening { id, call, client, body, lane, place } = opening;
@@ -70,7 +79,6 @@ impl OpenCall {
             client,
             body,
             idle,
-            cuttable: None,
             ticket,
             place,
             turn: None,
@@ -79,7 +87,7 @@ impl OpenCall {
     }
 
     /// The call waits in its lane from now on, if it does not yet.
-    pub(crate) fn take_turn(&mut self, waiting: &Waiting) -> Turn {
+    fn take_turn(&mut self, waiting: &Waiting) -> Turn {
         if let Some(turn) = self.turn.take() {
             return turn;
         }
@@ -101,14 +109,54 @@ impl OpenCall {
         self.ticket.enter(arrival, *waiting)
     }
 
+    /// Waits until its turn has come, or will not, and does that much of `meanwhile` as there is time for; none of it
+    /// where the turn is here already.
+    pub(crate) async fn wait(&mut self, waiting: &Waiting, meanwhile: impl Future<Output = ()>) {
+        let shared = Arc::clone(&self.shared);
+        let turn = match self.take_turn(waiting) {
+            Turn::Now => return self.granted(),
+            Turn::Later { turn, waiting: many } => {
+                self.call.stands_in_line(many);
+                self.emit_pending();
+                turn
+            }
+        };
+        let over = async {
+            tokio::select! {
+                biased;
+                // A lane lasts as long as those that wait in it.
+                word = turn => word.map_or(Over::Patience, Over::Told),
+                () = sleep_until(&*shared.clock, waiting.until) => Over::Patience,
+                () = shared.draining() => Over::Draining,
+            }
+        };
+        let (mut over, meanwhile) = (pin!(over), pin!(meanwhile));
+        let over = tokio::select! {
+            biased;
+            over = &mut over => over,
+            () = meanwhile => over.await,
+        };
+        let now = self.now();
+        if !matches!(over, Over::Told(Word::Go)) {
+            self.leaves_line();
+        }
+        match over {
+            Over::Told(Word::Go) => self.granted(),
+            Over::Told(Word::Held) => self.call.held_for_too_long(now),
+            // The core looks at the clock itself.
+            Over::Patience => {}
+            Over::Draining => self.call.drain(now),
+        }
+    }
+
     /// Its turn has come.
-    pub(crate) fn granted(&mut self) {
+    fn granted(&mut self) {
         let now = self.now();
         self.call.granted(now);
     }
 
     /// Its turn has not come, and is not waited for any more.
-    pub(crate) fn leaves_line(&mut self) {
+    fn leaves_line(&mut self) {
         self.ticket.leave();
     }
 
@@ -170,10 +218,6 @@ impl OpenCall {
         self.shared.clock.now()
     }
 
-    pub(crate) fn may_be_cut(&mut self, turn: Option<client::Turn>) {
-        self.cuttable = turn;
-    }
-
     /// Shows an event of this call.
     pub(crate) fn emit(&self, event: &Event) {
         self.shared.observers.see(self.id, self.now(), event);
@@ -204,12 +248,31 @@ impl OpenCall {
             return;
         }
         self.refused_late(fault);
+        self.cut_and_resume(fault);
+    }
+
+    fn cut_and_resume(&mut self, fault: &Failure) {
+        if self.closed {
+            return;
+        }
         let now = self.now();
-        let earlier = self.cuttable.as_ref().map_or(0, |turn| self.shared.ledger().cuts(turn, now));
+        let earlier = self.client.turn.as_ref().map_or(0, |turn| self.shared.ledger().cuts(turn, now));
         let wait = self.call.wait_after_cut(fault, earlier, &mut RealDice::default());
-        let cuts = self.cuttable.as_ref().map_or(0, |turn| self.shared.ledger().cut(turn, now + wait, now));
+        let cuts = self.client.turn.as_ref().map_or(0, |turn| self.shared.ledger().cut(turn, now + wait, now));
         self.emit(&Event::StreamCut { fault: fault.fault, cuts });
         self.close(Outcome::Cut);
+    }
+
+    /// Whether its client may be made to send the whole input over a new connection: as often as a turn may be cut.
+    pub(crate) fn may_resume(&self) -> bool {
+        let Some(turn) = &self.client.turn else { return false };
+        self.shared.ledger().cuts(turn, self.now()) < self.shared.config.client(self.client.kind).cuts
+    }
+
+    /// The client is made to send the whole input over a new connection, since what the call goes on from is lost: it
+    /// does, but not at once. Whatever failed was told to the lane before.
+    pub(crate) fn resumed(&mut self, fault: &Failure) {
+        self.cut_and_resume(fault);
     }
 
     /// The answer completes its turn, however the call ends: the turn's cuts count anew.

@@ -10,11 +10,13 @@ use hyper::body::Incoming;
 use relay_core::Fault;
 use relay_core::answer::Own;
 use relay_core::client::{Client, Kind};
+use relay_core::config::Websocket;
 use relay_core::dialect::route;
+use relay_core::event::Transport;
 use relay_core::evidence::Operation;
 use relay_core::failure::label;
 
-use crate::body::{Upload, UploadError, drain, take};
+use crate::body::{Taken, Upload, UploadError, drain, take};
 use crate::credential::{Issuer, Verdict, judge, plan};
 use crate::drive::DRAIN;
 use crate::guard;
@@ -23,9 +25,10 @@ use crate::observe::Notice;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::shared::Shared;
 use crate::target::{self, Target};
-use crate::understand::Understood;
+use crate::understand::{Came, Understood};
 use crate::waiting::Company;
 use crate::wishes::{self, Wishes};
+use crate::websocket::{self, Door};
 use crate::{admin, tunnel};
 
 /// Serves one request.
@@ -255,7 +258,7 @@ async fn forward(
     shared: Arc<Shared>,
     request: Request<Incoming>,
     Addressed { full, to }: Addressed,
-    Line { interim, place }: Line,
+    Line { interim, place, current }: Line,
 ) -> Result<Response<ReplyBody>, Abort> {
     let wishes = match Wishes::of(request.headers(), &shared.config) {
         Ok(wishes) => wishes,
@@ -264,9 +267,7 @@ async fn forward(
     let upgrades = tunnel::is_upgrade(&request);
     // A WebSocket opens with GET on the path that a POST generates on.
     let generates = || route(&Method::POST, path_of(&full)).operation == Operation::Generation;
-    if upgrades && tunnel::is_websocket(request.headers()) && generates() {
-        return Ok(tunnel::use_http());
-    }
+    let asks_on_websocket = upgrades && tunnel::is_websocket(request.headers()) && generates();
     let verdict = judge(request.headers(), &full);
     let ask = target::Ask { method: &request.method().clone(), path_and_query: &full, verdict: &verdict };
     // A route may name the upstream by the model, which stands in the body; else this is the last word.
@@ -276,14 +277,30 @@ async fn forward(
     };
     let may_be_routed = to.is_none() && shared.config.routes.iter().any(|route| route.upstream.is_some());
     let target = match by_head {
+        // Over HTTP the client hears why.
+        Err(_) if asks_on_websocket => return Ok(tunnel::use_http()),
         Err(refusal) if upgrades || !may_be_routed => {
             return Ok(refuse(&shared, request, path_of(&full), refusal.into()).await);
         }
         Ok(target) if upgrades => {
-            return match may_lend(&shared, request.headers(), &verdict, &target) {
-                Ok(()) => Ok(Box::pin(tunnel::open(shared, target, request, place)).await),
-                Err(refusal) => Ok(refuse(&shared, request, path_of(&full), refusal.into()).await),
-            };
+            if let Err(refusal) = may_lend(&shared, request.headers(), &verdict, &target) {
+                return Ok(refuse(&shared, request, path_of(&full), refusal.into()).await);
+            }
+            let choice = target.upstream.websocket.unwrap_or(shared.config.websocket);
+            return Ok(match choice {
+                // The body names the model, and with it the upstream.
+                Websocket::Refuse if asks_on_websocket => tunnel::use_http(),
+                Websocket::Speak if asks_on_websocket && may_be_routed => tunnel::use_http(),
+                Websocket::Speak if asks_on_websocket && !wishes.off => {
+                    warn_of_plan(&shared, request.headers(), &verdict, &target);
+                    let path = path_of(&full).to_owned();
+                    let door = Door { current, target, path, wishes, place };
+                    Box::pin(websocket::open(shared, request, door)).await
+                }
+                Websocket::Speak | Websocket::Refuse | Websocket::Tunnel => {
+                    Box::pin(tunnel::open(shared, target, request, place)).await
+                }
+            });
         }
         known => known,
     };
@@ -310,7 +327,12 @@ async fn forward(
             shared.config.bodies.total >> 20
         )));
     }
-    let understood = Understood::of(&shared, &parts, path_of(&full), (&taken, opened), wishes).await;
+    let (body, kept) = match &taken {
+        Taken::Kept(bytes, _) => (Some(bytes), true),
+        Taken::Passing(_) => (None, false),
+    };
+    let came = Came { body, kept, transport: Transport::Http, at: opened };
+    let understood = Understood::of(&shared, &parts, path_of(&full), came, wishes).await;
     let target = match (understood.upstream(), target) {
         (Some(name), _) if to.is_none() => shared.targets.named(name, ask),
         (Some(_) | None, known) => known,
@@ -327,7 +349,12 @@ async fn forward(
                 early: understood.early(&shared),
             };
             let company = company.by(&*shared.clock);
-            company.keep(Box::pin(understood.into_call(&shared, parts, target, taken).run())).await
+            let taken = match taken {
+                Taken::Kept(bytes, place) => (Some((bytes, place)), None),
+                Taken::Passing(passing) => (None, Some(passing)),
+            };
+            let drive = understood.into_call(&shared, parts, target, taken, None);
+            company.keep(Box::pin(drive.run())).await
         }
         Err(refused) => Ok(in_refusing_words(&shared, &parts, path_of(&full), refused)),
     }

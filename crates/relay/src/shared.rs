@@ -29,6 +29,7 @@ use crate::observe::{Notice, Observer, Observers};
 use crate::proxy::{Proxies, SystemProxies};
 use crate::target::{Upstream, Upstreams as Targets};
 use crate::upstream::{PoolLimits, Upstreams, Way};
+use crate::websocket;
 
 /// What it is made of.
 pub(crate) struct Common {
@@ -73,6 +74,7 @@ pub(crate) struct Lasting {
     pub(crate) reader: Reader,
     pub(crate) hop: Hop,
     pub(crate) lanes: Lanes,
+    pub(crate) websockets: websocket::Memory,
     system_proxies: SystemProxies,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
@@ -124,6 +126,7 @@ impl Shared {
                 clock,
                 hop: Hop::of(drawn()),
                 lanes,
+                websockets: websocket::Memory::default(),
                 system_proxies,
                 ledger: Mutex::default(),
                 cookies: Mutex::default(),

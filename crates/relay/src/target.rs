@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 use http::header::{HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
-use relay_core::config::{self, Config, Http2, ProxyChoice, Secret, UpstreamChoice};
+use relay_core::config::{self, Config, Http2, ProxyChoice, Secret, UpstreamChoice, Websocket};
 use relay_core::dialect::unescaped;
 use relay_core::units::Invalid;
 use relay_core::{BaseUrl, Scheme};
@@ -74,6 +74,8 @@ pub struct Upstream {
     pub v1: V1,
     /// When HTTP/2 is spoken; as the settings say for all where it is `None`.
     pub http2: Option<Http2>,
+    /// What becomes of WebSockets; as the settings say for all where it is `None`.
+    pub websocket: Option<Websocket>,
     /// The proxy on the way; as the settings say for all where it is `None`.
     pub proxy: Option<ProxyChoice>,
     /// The most calls that it runs at once; `None`: as many as it takes.
@@ -103,6 +105,7 @@ impl Upstream {
             allow_plaintext: entry.allow_plaintext,
             v1: if entry.strips_v1() { V1::Strip } else { V1::Add },
             http2: entry.http2,
+            websocket: entry.websocket,
             proxy: entry.proxy.clone(),
             max_running: entry.max_running,
         }

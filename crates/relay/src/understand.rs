@@ -3,24 +3,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Version};
 use relay_core::Moment;
 use relay_core::budget::Spent;
 use relay_core::call::{Call, Plan};
-use relay_core::client::{Client, Kind};
+use relay_core::client::{Client, Kind, turn_of};
 use relay_core::config;
 use relay_core::dialect::{Route, model_of, route, unescaped};
-use relay_core::event::{Event, Labels};
+use relay_core::event::{Event, Labels, Transport};
 use relay_core::evidence::{Nature, Operation};
 use relay_core::failure::label;
 use relay_core::json::Peek;
 use relay_core::ledger::Identity;
 use relay_core::preamble::{Asked, Hold};
+use relay_core::wait;
 
-use crate::body::Taken;
+use crate::body::{self, Passing};
 use crate::body_text::{Read, Written};
+use crate::clock::RealDice;
 use crate::credential::{AccountKey, account_key, account_material};
 use crate::decode::Encoding;
 use crate::drive::{Drive, Order};
@@ -32,10 +35,23 @@ use crate::profile;
 use crate::shared::Shared;
 use crate::target::Target;
 use crate::waiting::Early;
+use crate::websocket::Refused;
 use crate::wishes::Wishes;
+
+/// How a request came in.
+pub(crate) struct Came<'a> {
+    /// Its body, where it is at hand.
+    pub(crate) body: Option<&'a Bytes>,
+    /// It can be sent as often as is right.
+    pub(crate) kept: bool,
+    pub(crate) transport: Transport,
+    /// When it was accepted.
+    pub(crate) at: Moment,
+}
 
 /// What was understood of a request whose body is at hand or on its way.
 pub(crate) struct Understood {
+    transport: Transport,
     route: Route,
     /// The answer is to stream.
     streams: bool,
@@ -54,37 +70,46 @@ pub(crate) struct Understood {
 }
 
 impl Understood {
-    /// Reads a request that was accepted at a moment, as far as it was taken in.
+    /// Reads a request, as far as it was taken in.
     pub(crate) async fn of(
         shared: &Shared,
         parts: &Parts,
         path: &str,
-        (taken, opened): (&Taken, Moment),
+        came: Came<'_>,
         wishes: Wishes,
     ) -> Self {
+        let Came { body, kept, transport, at: opened } = came;
         let path = &*unescaped(path);
         let route = route(&parts.method, path);
         let encoding = Encoding::named(parts.headers.get_all(http::header::CONTENT_ENCODING));
         let written = Written { encoding, limit: decode_limit(shared) };
         let posted = parts.method == Method::POST;
-        let (kept, Read { peeked, hash }) = match taken {
-            Taken::Kept(bytes, _) => (true, shared.reader.read(bytes, written).await),
-            Taken::Passing(_) => (false, Read::default()),
+        let Read { peeked, hash } = match body {
+            Some(bytes) => shared.reader.read(bytes, written).await,
+            None => Read::default(),
         };
         let mut peeked = peeked.filter(|_| posted);
         if let Some(model) = model_of(path) {
             // Where the path names the model, the body does not.
             peeked.get_or_insert_default().model = Some(model.to_owned());
         }
-        let streams = route.streams(peeked.as_ref().and_then(|body| body.stream));
+        let by_message = transport == Transport::WebSocket;
+        let streams = by_message || route.streams(peeked.as_ref().and_then(|body| body.stream));
         let events = parts.uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "alt=sse"));
         let mut client = Client::of(&parts.headers);
-        client.company = interim(shared, parts.version, &wishes).filter(|_| client.kind.skips_interim());
+        if by_message {
+            // Its limits are those of a wait for a head, which it had long ago.
+            client = Client { limit: None, limit_in_company: None, ..client };
+            let told = peeked.as_ref().and_then(|body| body.turn_metadata.as_deref());
+            client.turn = told.map_or(client.turn, |told| turn_of(&parts.headers, told));
+        } else {
+            client.company = interim(shared, parts.version, &wishes).filter(|_| client.kind.skips_interim());
+        }
         profile::limit(&shared.config, &mut client);
         let model = peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let by = shared.config.route(path, client.kind, model).cloned();
         let nature = nature(route.operation, kept, peeked.as_ref());
-        Self { route, streams, events, client, nature, peeked, by, wishes, opened, written, hash }
+        Self { transport, route, streams, events, client, nature, peeked, by, wishes, opened, written, hash }
     }
 
     /// How often its client sees an interim answer while it waits.
@@ -105,18 +130,37 @@ impl Understood {
         self.by.as_ref().and_then(|by| by.upstream.as_deref())
     }
 
-    /// The call.
-    pub(crate) fn into_call(self, shared: &Arc<Shared>, parts: Parts, target: Target, taken: Taken) -> Drive {
+    /// Whether it asks for an answer at all.
+    pub(crate) fn prewarms(&self) -> bool {
+        self.peeked.as_ref().is_some_and(|body| body.prewarms)
+    }
+
+    /// Whether it goes on from an answer that only the connection it was sent on knows.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.peeked.as_ref().is_some_and(|body| body.previous_response_id)
+    }
+
+    /// The call; `refused`: the upstream has just refused its connection.
+    pub(crate) fn into_call(
+        self,
+        shared: &Arc<Shared>,
+        parts: Parts,
+        target: Target,
+        (kept, passing): (Option<(Bytes, body::Place)>, Option<Passing>),
+        refused: Option<Refused>,
+    ) -> Drive {
         let (opened, untouched) = (self.opened, self.wishes.off);
         let account = account_key(&parts.headers, target.path_and_query.as_str());
-        let (kept, passing) = match taken {
-            Taken::Kept(bytes, place) => (Some((bytes, place)), None),
-            Taken::Passing(passing) => (None, Some(passing)),
-        };
         let body = KeptBody::new(account.number(), self.written, kept, self.hash);
         let (profile_name, profile) =
             profile::of(&shared.config, self.by.as_ref(), &self.client, &self.wishes);
         let (before, not_before) = inherited(shared, &self.client, &body, opened);
+        // What refused it was the handshake, not the lane's first answer to a request: the curve's first wait is due.
+        let refused = refused.map(|Refused { failure, at, .. }| {
+            let mut dice = RealDice::default();
+            at + wait::after(&failure, &mut wait::Steps::default(), &profile, &mut dice)
+        });
+        let not_before = not_before.max(refused);
         let asked = self.asked(shared, opened);
         let mut headers = forwardable(&parts.headers);
         target.upstream.lend_key(&mut headers, target.path_and_query.as_str());
@@ -129,6 +173,7 @@ impl Understood {
             client: self.client.kind.name(),
             dialect: self.route.dialect.name(),
             operation: self.route.operation,
+            transport: self.transport,
             upstream: target.upstream.name.as_str().into(),
             model: self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref()).map(label),
             profile: profile_name.into(),
@@ -136,7 +181,6 @@ impl Understood {
         let client_limit = profile::client_limit(&self.client);
         let places = self.places(&target).is_some();
         let plan = Plan { profile, nature: self.nature, client_limit, before, not_before, places };
-        let turn = self.client.turn.clone().filter(|_| !asked.withhold.is_empty());
         let id = shared.next_call();
         let lane = self.lane(shared, &target, &headers, account);
         let place = Place {
@@ -146,8 +190,7 @@ impl Understood {
         };
         let call = Call::new(plan, opened);
         let opening = Opening { id, call, client: self.client, body, lane, place };
-        let mut open = OpenCall::new(Arc::clone(shared), opening);
-        open.may_be_cut(turn);
+        let open = OpenCall::new(Arc::clone(shared), opening);
         open.emit(&Event::CallOpened { labels: labels.into(), inherited_sends: before.sends });
         let way = shared.way(&target.upstream, parts.version);
         let rules = shared.config.rules_for(self.route.dialect.name(), &target.upstream.name);
@@ -189,6 +232,13 @@ impl Understood {
         shared.lanes.lane(&made, || account_material(&headers, path))
     }
 
+    /// Whether it would be self-contained if its client sent the whole input, as it does over a new WebSocket.
+    fn is_whole_but_for_its_start(&self) -> bool {
+        let whole = |body: &Peek| Peek { previous_response_id: false, ..body.clone() };
+        self.transport == Transport::WebSocket
+            && nature(self.route.operation, self.nature.kept, self.peeked.as_ref().map(whole).as_ref()).self_contained
+    }
+
     /// What the listener of its answers has to know.
     fn asked(&self, shared: &Shared, now: Moment) -> Asked {
         let client = &self.client;
@@ -199,7 +249,7 @@ impl Understood {
             && settings.cut_fatal
             && generation
             && self.route.dialect.name() == "openai_responses"
-            && self.nature.self_contained
+            && (self.nature.self_contained || self.is_whole_but_for_its_start())
             && peeked.is_some_and(|body| !body.compaction)
             && !self.wishes.off;
         let cuts_left =
@@ -210,8 +260,10 @@ impl Understood {
             streams: self.streams,
             hold: Hold {
                 bytes: usize::try_from(shared.config.hold.bytes).unwrap_or(usize::MAX),
-                // Codex waits for an hour, so there is no reason to commit to an answer that has not begun.
-                time: (client.kind != Kind::Codex).then_some(shared.config.hold.time),
+                // Codex waits for an hour, so there is no reason to commit to an answer that has not begun. On a
+                // WebSocket there is no head that anybody waits for.
+                time: (client.kind != Kind::Codex && self.transport == Transport::Http)
+                    .then_some(shared.config.hold.time),
             },
             withhold: if resumable && cuts_left { client.fatal_in_stream() } else { &[] },
         }

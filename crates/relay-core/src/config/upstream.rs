@@ -74,6 +74,8 @@ pub struct Upstream {
     pub strip_v1: Option<bool>,
     /// When it is spoken to over HTTP/2. `None`: as the relay's default says.
     pub http2: Option<Http2>,
+    /// What becomes of WebSockets for answers of a model; `None`: as the relay is set.
+    pub websocket: Option<Websocket>,
     /// The proxy on the way there. `None`: as the relay's default says.
     pub proxy: Option<ProxyChoice>,
     /// The most calls that it works on at once, all together: a server of one's own that queues the rest instead of
@@ -92,6 +94,7 @@ impl Upstream {
             allow_plaintext: false,
             strip_v1: None,
             http2: None,
+            websocket: None,
             proxy: None,
             max_running: None,
         }
@@ -138,6 +141,34 @@ impl Http2 {
             Self::Auto => "auto",
             Self::Off => "off",
             Self::Always => "always",
+        }
+    }
+}
+
+/// What becomes of a WebSocket on which a client asks for answers of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Websocket {
+    /// The relay speaks it on both sides, and each request on it is a call like any other. The default: a client that
+    /// has to go on over HTTP uploads its whole history with each request.
+    #[default]
+    Speak,
+    /// The client is told to use HTTP: for networks that do not bear WebSockets.
+    Refuse,
+    /// Bytes pass as they come, and nothing on it is protected.
+    Tunnel,
+}
+
+impl Websocket {
+    /// Every choice.
+    pub const ALL: [Self; 3] = [Self::Speak, Self::Refuse, Self::Tunnel];
+
+    /// The name in settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Speak => "speak",
+            Self::Refuse => "refuse",
+            Self::Tunnel => "tunnel",
         }
     }
 }

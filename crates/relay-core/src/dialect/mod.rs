@@ -9,6 +9,7 @@ mod ollama;
 mod openai_chat;
 mod openai_responses;
 mod parts;
+pub mod responses_socket;
 mod rule;
 mod services;
 mod shared;
@@ -26,7 +27,7 @@ use crate::sse;
 
 pub use escapes::unescaped;
 pub use gemini::model_of;
-pub use openai_responses::failed_event;
+pub use openai_responses::{failed_event, failed_message};
 pub(crate) use openai_responses::is_completed;
 pub use parts::Parts;
 pub use rule::{Rule, Sign, Statuses, Test, amount};

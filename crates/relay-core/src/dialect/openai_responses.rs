@@ -67,6 +67,12 @@ pub(crate) fn is_completed(event: &sse::Event<'_>) -> bool {
 /// A `response.failed` event: the one way to end a Codex turn with its own words for being at capacity.
 #[must_use]
 pub fn failed_event(code: &str, message: &str) -> String {
+    format!("event: response.failed\ndata: {}\n\n", failed_message(code, message))
+}
+
+/// The data of such an event, which is a message on a WebSocket.
+#[must_use]
+pub fn failed_message(code: &str, message: &str) -> String {
     let data = serde_json::json!({
         "type": "response.failed",
         "sequence_number": 0,
@@ -77,5 +83,5 @@ pub fn failed_event(code: &str, message: &str) -> String {
             "error": { "code": code, "message": message },
         },
     });
-    format!("event: response.failed\ndata: {data}\n\n")
+    data.to_string()
 }

@@ -36,6 +36,10 @@ pub struct Peek {
     pub compaction: bool,
     /// Its input points to an item that the service keeps.
     pub item_reference: bool,
+    /// It asks for no answer: Codex makes a WebSocket ready with it (`"generate": false`).
+    pub prewarms: bool,
+    /// What Codex says of its turn over HTTP in the header `x-codex-turn-metadata`; on a WebSocket it stands here.
+    pub turn_metadata: Option<String>,
 }
 
 const TOP: &[&str] = &[
@@ -53,6 +57,8 @@ const TOP: &[&str] = &[
     "container",
     "web_search_options",
     "request",
+    "generate",
+    "client_metadata",
 ];
 
 const ITEM: &[&str] = &["type", "role", "id"];
@@ -124,6 +130,11 @@ pub fn peek(body: &[u8]) -> Option<Peek> {
             || top.is_full("mcp_servers")
             || top.is_full("container"),
         read_only_hosted: peek.read_only_hosted || top.get("web_search_options").is_some(),
+        prewarms: top.get("generate") == Some("false"),
+        turn_metadata: top
+            .get("client_metadata")
+            .and_then(|metadata| Members::of(metadata, &["x-codex-turn-metadata"]))
+            .and_then(|metadata| metadata.text("x-codex-turn-metadata")),
         ..peek
     })
 }

@@ -243,7 +243,7 @@ mod tests {
 
     use relay_core::Fault;
     use relay_core::call::{Stop, Why};
-    use relay_core::event::{Closing, Outcome};
+    use relay_core::event::{Closing, Outcome, Transport};
     use relay_core::evidence::Operation;
     use relay_core::gate::Shut;
 
@@ -256,6 +256,7 @@ mod tests {
             client: "codex",
             dialect: "openai_responses",
             operation: Operation::Generation,
+            transport: Transport::Http,
             upstream: "openai".into(),
             model: Some("gpt-x".into()),
             profile: "interactive".into(),
@@ -425,7 +426,7 @@ mod tests {
     fn each_step_has_its_line() {
         insta::assert_snapshot!(
             text(&Event::CallOpened { labels: labels().into(), inherited_sends: 2 }),
-            @"[open] client=codex dialect=openai_responses operation=generation profile=interactive inherited_sends=2 model=gpt-x upstream=openai id=c7"
+            @"[open] client=codex dialect=openai_responses operation=generation transport=http profile=interactive inherited_sends=2 model=gpt-x upstream=openai id=c7"
         );
         let fault = Event::FaultSeen {
             send: 1,

@@ -86,6 +86,8 @@ pub struct OpenCall {
     dialect: &'static str,
     /// What the request does.
     operation: &'static str,
+    /// What it came by.
+    transport: &'static str,
     /// The upstream.
     upstream: String,
     /// The model.
@@ -253,6 +255,7 @@ fn shown(id: CallId, open: &Open, now: Moment) -> OpenCall {
         client: open.labels.client,
         dialect: open.labels.dialect,
         operation: open.labels.operation.name(),
+        transport: open.labels.transport.name(),
         upstream: open.labels.upstream.to_string(),
         model: open.labels.model.as_deref().map(str::to_owned),
         profile: open.labels.profile.to_string(),
@@ -338,7 +341,7 @@ impl Observer for Status {
 mod tests {
     use std::collections::BTreeSet;
 
-    use relay_core::event::Closing;
+    use relay_core::event::{Closing, Transport};
     use relay_core::evidence::Operation;
     use relay_core::gate::Shut;
     use serde_json::Value;
@@ -366,6 +369,7 @@ mod tests {
             client: "codex",
             dialect: "openai_responses",
             operation: Operation::Generation,
+            transport: Transport::Http,
             upstream: "openai".into(),
             model: None,
             profile: "interactive".into(),

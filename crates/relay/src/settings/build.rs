@@ -67,6 +67,7 @@ impl Build<'_> {
         config.limits = drafts.limits.clone();
         config.gate = layers.gate.unwrap_or(config.gate);
         config.http2 = drafts.relay.http2.unwrap_or(config.http2);
+        config.websocket = drafts.relay.websocket.unwrap_or(config.websocket);
         config.proxy = drafts.relay.proxy.clone().unwrap_or_default();
         config.numbers.sends = layers.sends.map(Some);
         config.numbers.patience = layers.patience;
@@ -136,6 +137,7 @@ impl Build<'_> {
                 allow_plaintext: draft.allow_plaintext.unwrap_or(before.allow_plaintext),
                 strip_v1: draft.strip_v1.or(before.strip_v1),
                 http2: draft.http2.or(before.http2),
+                websocket: draft.websocket.or(before.websocket),
                 proxy: draft.proxy.or(before.proxy),
                 max_running: draft.max_running.or(before.max_running),
             };

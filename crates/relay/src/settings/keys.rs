@@ -11,7 +11,7 @@ use relay_core::Listen;
 use relay_core::client::Kind;
 use relay_core::config::Timeouts;
 use relay_core::config::{
-    Bodies, ClientSettings, Hold, Http2, Limits, LogFormat, LogLevel, LogSettings, ProfileChoice,
+    Bodies, ClientSettings, Hold, Http2, Limits, LogFormat, LogLevel, LogSettings, ProfileChoice, Websocket,
     ProxyChoice, Secret, Waiting,
 };
 use relay_core::units::Invalid;
@@ -37,6 +37,7 @@ pub(super) struct RelayDraft {
     pub(super) profile: Option<String>,
     pub(super) gate: Option<bool>,
     pub(super) http2: Option<Http2>,
+    pub(super) websocket: Option<Websocket>,
     pub(super) proxy: Option<ProxyChoice>,
     pub(super) ca_file: Option<PathBuf>,
     pub(super) allowed_origins: Vec<String>,
@@ -110,6 +111,15 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         set: |relay, given| http2(given).map(|value| relay.http2 = Some(value)),
     },
     Key {
+        name: "websocket",
+        shape: "choice",
+        default: "\"speak\"",
+        doc: "What becomes of a WebSocket on which a client asks for answers of a model, as Codex does first: `speak`, \
+              and each request on it is protected like one over HTTP; `refuse`, and the client is told to use HTTP, for \
+              networks that do not bear WebSockets; `tunnel`, and bytes pass as they come, unprotected.",
+        set: |relay, given| websocket(given).map(|value| relay.websocket = Some(value)),
+    },
+    Key {
         name: "proxy",
         shape: "choice or URL",
         default: "\"system\"",
@@ -162,6 +172,10 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
 /// More calls at once than this no server works on.
 fn max_running(given: &Given<'_>) -> Result<Option<NonZeroU32>, Invalid> {
     given.count(1..=100_000).map(NonZeroU32::new)
+}
+
+fn websocket(given: &Given<'_>) -> Result<Websocket, Invalid> {
+    given.choice(&Websocket::ALL.map(|choice| (choice.name(), choice)))
 }
 
 fn http2(given: &Given<'_>) -> Result<Http2, Invalid> {
@@ -345,6 +359,14 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         doc: "How long a client may stop in the middle: of an upload, which is then answered 408 (one that is streamed \
               is cut), or of reading an answer, which is then cut.",
         set: |limits, given| given.duration(SOME_TIME).map(|value| limits.stall = value),
+    },
+    Key {
+        name: "message",
+        shape: "size",
+        default: "\"64MiB\"",
+        doc: "How long one message of a WebSocket may be, either way. A longer one closes it with the code 1009, upon \
+              which Codex goes on over HTTP.",
+        set: |limits, given| given.size(64 << 10..=1 << 30).map(|value| limits.message = value),
     },
 ];
 

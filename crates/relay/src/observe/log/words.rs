@@ -146,6 +146,7 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
                 ("client", Field::Name(labels.client.to_owned())),
                 ("dialect", Field::Name(labels.dialect.to_owned())),
                 ("operation", Field::Name(labels.operation.name().to_owned())),
+                ("transport", Field::Name(labels.transport.name().to_owned())),
                 ("profile", Field::Name(labels.profile.to_string())),
                 ("inherited_sends", count(inherited_sends)),
             ],

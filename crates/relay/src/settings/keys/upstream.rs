@@ -2,11 +2,11 @@
 
 use http::{HeaderName, HeaderValue};
 use relay_core::BaseUrl;
-use relay_core::config::{Http2, ProxyChoice, Secret};
+use relay_core::config::{Http2, ProxyChoice, Secret, Websocket};
 use relay_core::units::Invalid;
 
 use super::super::read::Key;
-use super::{http2, max_running};
+use super::{http2, max_running, websocket};
 use std::num::NonZeroU32;
 
 /// What an `[upstream.NAME]` says.
@@ -18,6 +18,7 @@ pub(in crate::settings) struct UpstreamDraft {
     pub(in crate::settings) allow_plaintext: Option<bool>,
     pub(in crate::settings) strip_v1: Option<bool>,
     pub(in crate::settings) http2: Option<Http2>,
+    pub(in crate::settings) websocket: Option<Websocket>,
     pub(in crate::settings) proxy: Option<ProxyChoice>,
     pub(in crate::settings) max_running: Option<NonZeroU32>,
 }
@@ -75,6 +76,13 @@ pub(in crate::settings) const UPSTREAM: &[Key<UpstreamDraft>] = &[
         default: "",
         doc: "When it is spoken to over HTTP/2: `auto`, `always` or `off`. Not set: as `[relay]` says.",
         set: |upstream, given| http2(given).map(|value| upstream.http2 = Some(value)),
+    },
+    Key {
+        name: "websocket",
+        shape: "choice",
+        default: "",
+        doc: "What becomes of WebSockets to this upstream: `speak`, `refuse` or `tunnel`. Not set: as in `[relay]`.",
+        set: |upstream, given| websocket(given).map(|value| upstream.websocket = Some(value)),
     },
     Key {
         name: "proxy",

@@ -1,7 +1,7 @@
 //! Every key of the file: what it takes, and what it refuses.
 
 use super::*;
-use relay_core::config::{Http2, LogFormat, LogLevel, LogSettings, ProxyChoice, Waiting};
+use relay_core::config::{Http2, LogFormat, LogLevel, LogSettings, ProxyChoice, Waiting, Websocket};
 use relay_core::gate::Preset;
 use relay_core::{ClientLimit, Profile, ProfileOverrides};
 use std::num::NonZeroU32;
@@ -45,6 +45,7 @@ fn every_key_of_the_relay_is_read() {
         profile = "batch"
         gate = false
         http2 = "always"
+        websocket = "tunnel"
         proxy = "socks5h://me:pw@proxy.example"
         ca_file = "certs/ca.pem"
         allowed_origins = ["http://LOCALHOST:3000/", "vscode-webview://abc"]
@@ -59,6 +60,7 @@ fn every_key_of_the_relay_is_read() {
     assert_eq!(config.profile, ProfileChoice::Named("batch".into()));
     assert!(!config.gate);
     assert_eq!(config.http2, Http2::Always);
+    assert_eq!(config.websocket, Websocket::Tunnel);
     assert_eq!(config.proxy, "socks5h://me:pw@proxy.example".parse().unwrap());
     assert_eq!(config.ca_files, [PathBuf::from("certs/ca.pem")]);
     assert_eq!(config.allowed_origins, ["http://localhost:3000", "vscode-webview://abc"]);
@@ -206,6 +208,7 @@ fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
         allow_plaintext = true
         strip_v1 = true
         http2 = "off"
+        websocket = "refuse"
         proxy = "none"
         max_running = 12
         [upstream.openai]
@@ -220,6 +223,7 @@ fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
     assert_eq!(headers, [("x-many", &b"1"[..]), ("x-many", b"2"), ("x-team", b"blue")]);
     assert_eq!((mine.allow_plaintext, mine.strip_v1), (true, Some(true)));
     assert_eq!((mine.http2, &mine.proxy), (Some(Http2::Off), &Some(ProxyChoice::Direct)));
+    assert_eq!(mine.websocket, Some(Websocket::Refuse));
     assert_eq!(mine.max_running.map(NonZeroU32::get), Some(12));
     assert_eq!(mine.api_key.as_ref().map(|key| key.expose()), Some("sk-mine"));
     assert!(!format!("{mine:?}").contains("blue") && !format!("{mine:?}").contains("sk-mine"));
@@ -493,6 +497,9 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("bodies", "total = \"8mib\"", "unknown unit `mib`", "did you mean \"8MiB\"?"),
     ("bodies", "total = \"1MiB\"", "`bodies.each` (128MiB) is more than `bodies.total` (1MiB)", "raise"),
     ("relay", "http2 = \"2\"", "is none of the choices", "auto, off, always"),
+    ("relay", "websocket = true", "is no text", "speak, refuse, tunnel"),
+    ("upstream.openai", "websocket = \"on\"", "is none of the choices", "speak, refuse, tunnel"),
+    ("limits", "message = \"1KiB\"", "is too small", "allowed is 64KiB to 1GiB"),
     ("relay", "proxy = \"proxy:3128\"", "is no proxy", "http://proxy.example:3128"),
     ("upstream.openai", "proxy = \"ftp://s3cret@p\"", "has a scheme that no proxy has", "socks5h"),
     ("limits", "connections = 0", "is out of range", "from 1 to 1000000"),

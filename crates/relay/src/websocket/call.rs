@@ -1,0 +1,408 @@
+//! One `response.create`: a call like any other, whose answer is messages.
+
+use std::future::pending;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use relay_core::answer::{SayMessage, say_in_message};
+use relay_core::call::{Ending, Step, Stop, Waiting};
+use relay_core::client::Kind;
+use relay_core::dialect::responses_socket::{is_used_up, wants_full_input, wrap};
+use relay_core::event::{Outcome, Transport};
+use relay_core::failure::Failure;
+use relay_core::moment::Moment;
+use relay_core::preamble::{Preamble, Verdict};
+use relay_core::{Evidence, Fault};
+use tokio_tungstenite::tungstenite::{Bytes, Message, Utf8Bytes};
+
+use super::leg::{End, Got};
+use super::session::{Parting, Session, next_of};
+use super::upgrade::{Refusal, connect};
+use super::unspoken;
+use crate::clock::{IdleLimit, sleep_until};
+use crate::drive::Drive;
+use crate::shared::Shared;
+use crate::understand::{Came, Understood};
+
+/// So long a handshake may take in the middle of a session, once the connection stands.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// What came of a send.
+enum Sent {
+    /// The answer belongs to the client: what was held of it, and its listener.
+    Served(Vec<Message>, Box<Preamble>),
+    /// It failed; the messages that told of it.
+    Failed(Box<Failure>, Vec<Message>),
+    /// The service wants all of the input, which only the client has; the messages that told of it.
+    WantsFullInput(Box<Failure>, Vec<Message>),
+    /// The upstream speaks no WebSocket after all.
+    Unspoken(String),
+}
+
+struct Call<'s> {
+    session: &'s mut Session,
+    shared: Arc<Shared>,
+    drive: Drive,
+    text: Utf8Bytes,
+    /// It goes on from an answer that only the connection knows which it was made on.
+    goes_on: bool,
+    /// How the upstream's side ended, where it did.
+    end: Option<End>,
+}
+
+/// Serves a request of the session to its end.
+///
+/// # Errors
+/// Where the session ends with it.
+pub(super) async fn serve(session: &mut Session, shared: &Arc<Shared>, text: Utf8Bytes) -> Result<(), Parting> {
+    let opened = shared.clock.now();
+    let bytes = Bytes::clone(text.as_ref());
+    let place = shared.room.place(bytes.len());
+    let came =
+        Came { body: Some(&bytes), kept: place.is_some(), transport: Transport::WebSocket, at: opened };
+    let wanted = &session.wanted;
+    let understood =
+        Understood::of(shared, &wanted.parts, &wanted.path, came, session.wishes.clone()).await;
+    if understood.prewarms() {
+        return session.prewarm(shared, Message::Text(text)).await;
+    }
+    let goes_on = understood.goes_on();
+    let kept = place.map(|place| (bytes, place));
+    let refused = session.refused.take();
+    let drive =
+        understood.into_call(shared, wanted.parts.clone(), wanted.target.clone(), (kept, None), refused);
+    session.client.begins_to_wait();
+    Call { session, shared: Arc::clone(shared), drive, text, goes_on, end: None }.run().await
+}
+
+impl Call<'_> {
+    async fn run(mut self) -> Result<(), Parting> {
+        let mut told = Vec::new();
+        if self.goes_on && self.session.upstream.is_none() {
+            return self.resumes(&lost(), told).await;
+        }
+        loop {
+            let now = self.drive.open.now();
+            let step = self.drive.open.call().next(now);
+            self.drive.open.emit_pending();
+            match step {
+                Step::Wait(waiting) => {
+                    if self.wait(&waiting).await? {
+                        return self.resumes(&lost(), told).await;
+                    }
+                }
+                Step::Send { .. } => match self.send().await? {
+                    Sent::Served(held, preamble) => return self.pass(held, *preamble).await,
+                    Sent::WantsFullInput(failure, messages) => return self.resumes(&failure, messages).await,
+                    Sent::Unspoken(why) => {
+                        unspoken(&self.shared, &self.session.wanted, &why);
+                        self.drive.open.close(Outcome::Returned);
+                        return Err(Parting::again("the service speaks no WebSocket there; use HTTP"));
+                    }
+                    Sent::Failed(failure, messages) => {
+                        told = messages;
+                        let again = (*failure).clone();
+                        self.drive.open.failed(*failure);
+                        let goes_again = self.drive.open.call().waiting().is_some();
+                        if goes_again && self.goes_on && self.session.upstream.is_none() {
+                            return self.resumes(&again, told).await;
+                        }
+                    }
+                },
+                Step::End(ending) => return self.finish(&ending, told).await,
+            }
+        }
+    }
+
+    /// Waits for the call's turn; answers whether what the call goes on from was lost meanwhile. What the upstream says
+    /// belongs to a send that has failed.
+    async fn wait(&mut self, waiting: &Waiting) -> Result<bool, Parting> {
+        let Session { client, upstream, .. } = &mut *self.session;
+        let mut turn = pin!(self.drive.open.wait(waiting, pending()));
+        loop {
+            let came = async {
+                tokio::select! {
+                    biased;
+                    () = &mut turn => None,
+                    got = next_of(upstream) => Some(got),
+                }
+            };
+            match client.awaits(came).await? {
+                None => return Ok(false),
+                Some(Got::Message(_)) => {}
+                Some(Got::End(end)) => {
+                    *upstream = None;
+                    self.end = Some(end);
+                    if self.goes_on {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn send(&mut self) -> Result<Sent, Parting> {
+        let sent = self.drive.open.now();
+        self.drive.open.sends();
+        if self.session.upstream.is_none()
+            && let Some(failed) = self.connect().await?
+        {
+            return Ok(failed);
+        }
+        let Session { client, upstream, .. } = &mut *self.session;
+        if let Some(leg) = upstream.as_mut() {
+            let sending = leg.to.send(Message::Text(self.text.clone()));
+            if let Err(detail) = client.awaits(sending).await? {
+                *upstream = None;
+                self.end = Some(End::Lost { reset: true, detail: detail.clone() });
+                let failure = Failure::of_transport(Fault::BrokenStream, Evidence::MaybeRan);
+                let failure = Failure { code: Some("reset".into()), ..failure.saying(detail) };
+                return Ok(Sent::Failed(Box::new(failure), Vec::new()));
+            }
+        }
+        self.listen(sent).await
+    }
+
+    /// A new connection to the upstream; what came of the send, where there is none.
+    async fn connect(&mut self) -> Result<Option<Sent>, Parting> {
+        let (shared, wanted) = (&self.shared, &self.session.wanted);
+        let within = HANDSHAKE + shared.config.timeouts.connect;
+        let connecting = tokio::time::timeout(within, connect(shared, wanted));
+        let connected = self.session.client.awaits(connecting).await?;
+        let (memory, now) = (&shared.websockets, shared.clock.now());
+        let failed = match connected {
+            Ok(Ok(opened)) => {
+                memory.opened(wanted, now);
+                self.session.upstream = Some(opened.leg);
+                return Ok(None);
+            }
+            Ok(Err(Refusal::Answered(answered))) if answered.is_no_websocket() => {
+                Sent::Unspoken(format!("it answered {}", answered.status.as_u16()))
+            }
+            Ok(Err(Refusal::Answered(answered))) => {
+                memory.refused(wanted, &answered.failure, now);
+                let told = wrap(answered.status.as_u16(), &answered.headers, &answered.body);
+                Sent::Failed(Box::new(answered.failure), vec![Message::text(told)])
+            }
+            Ok(Err(Refusal::Unreached(failure))) => Sent::Failed(failure, Vec::new()),
+            Ok(Err(Refusal::Silent(_))) | Err(_) if memory.silent(wanted, now) => {
+                Sent::Unspoken("it does not answer".to_owned())
+            }
+            Ok(Err(Refusal::Silent(failure))) => Sent::Failed(failure, Vec::new()),
+            Err(_elapsed) => {
+                let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
+                let words = format!("no answer to the handshake within {} s", within.as_secs());
+                Sent::Failed(Box::new(failure.saying(words)), Vec::new())
+            }
+        };
+        Ok(Some(failed))
+    }
+
+    /// Listens to the answer until it is clear what it is.
+    async fn listen(&mut self, sent: Moment) -> Result<Sent, Parting> {
+        let asked = self.drive.asked;
+        let mut preamble = Preamble::of_messages(asked, sent, self.shared.clock.wall())
+            .by(Arc::clone(&self.drive.rules));
+        let mut silence = IdleLimit::new(self.drive.open.idle());
+        let mut first_by = self.drive.first_byte_by(sent);
+        let mut held = Vec::new();
+        let clock = Arc::clone(&self.shared.clock);
+        loop {
+            let Session { client, upstream, .. } = &mut *self.session;
+            let too_long = async {
+                tokio::select! {
+                    () = silence.passed() => {}
+                    () = async { match first_by { Some(by) => sleep_until(&*clock, by).await, None => pending().await } } => {}
+                }
+            };
+            let came = async {
+                tokio::select! {
+                    biased;
+                    got = next_of(upstream) => Some(got),
+                    () = too_long => None,
+                }
+            };
+            let message = match client.awaits(came).await? {
+                Some(Got::Message(message)) => message,
+                Some(Got::End(end)) => {
+                    self.session.upstream = None;
+                    return Ok(Sent::Failed(Box::new(self.ended(&mut preamble, end)), Vec::new()));
+                }
+                None => {
+                    // What it says later would be taken for the answer to the next request.
+                    self.session.upstream = None;
+                    let failure = Failure::of_transport(Fault::NoAnswer, Evidence::NoAnswer);
+                    let words = format!("silent for {:.0} s", clock.now().since(sent).as_secs_f64());
+                    return Ok(Sent::Failed(Box::new(failure.saying(words)), Vec::new()));
+                }
+            };
+            silence.restart();
+            let verdict = hear(&mut preamble, &message, clock.now());
+            held.push(message);
+            if let Verdict::Fault(failure) = verdict {
+                return Ok(self.told(*failure, held));
+            }
+            if held.len() == 1 {
+                first_by = None;
+                self.drive.open.head_arrived(StatusCode::OK);
+            }
+            match verdict {
+                Verdict::Hold => {}
+                Verdict::Pass | Verdict::Cut { .. } | Verdict::Fault(_) => {
+                    return Ok(Sent::Served(held, Box::new(preamble)));
+                }
+            }
+        }
+    }
+
+    /// What a failure that a message told of means for the send.
+    fn told(&mut self, failure: Failure, messages: Vec<Message>) -> Sent {
+        let code = failure.code.as_deref();
+        if self.goes_on && wants_full_input(code) && self.drive.open.client().kind == Kind::Codex {
+            return Sent::WantsFullInput(Box::new(failure), messages);
+        }
+        if is_used_up(code) {
+            // It was not run, and says nothing about the lane.
+            self.session.upstream = None;
+            let unsent = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
+            return Sent::Failed(Box::new(Failure { code: failure.code, ..unsent }), messages);
+        }
+        Sent::Failed(Box::new(failure), messages)
+    }
+
+    /// The failure that the end of the upstream's side is.
+    fn ended(&mut self, preamble: &mut Preamble, end: End) -> Failure {
+        let Verdict::Fault(failure) = preamble.broke() else {
+            return Failure::of_transport(Fault::BrokenStream, Evidence::MaybeRan);
+        };
+        let (code, words) = match &end {
+            End::Closed(Some(frame)) => {
+                ("closed", format!("it closed the WebSocket with {} {}", u16::from(frame.code), frame.reason))
+            }
+            End::Closed(None) => ("closed", "it closed the WebSocket".to_owned()),
+            End::Lost { reset: true, detail } => ("reset", detail.clone()),
+            End::Lost { reset: false, detail } => ("closed", detail.clone()),
+            End::Violated(frame) => ("malformed", format!("it sent {}", frame.reason)),
+        };
+        self.end = Some(end);
+        // What is told by the connection has no status.
+        Failure { code: Some(code.into()), status: None, ..failure.saying(words.trim_end()) }
+    }
+
+    /// Passes the answer, from what was held to its last word.
+    async fn pass(mut self, held: Vec<Message>, mut preamble: Preamble) -> Result<(), Parting> {
+        self.drive.open.commit();
+        self.text = Utf8Bytes::default();
+        for message in held {
+            self.session.client.send(message).await?;
+        }
+        let mut silence = IdleLimit::new(self.drive.open.idle());
+        let mut progress = preamble.progress();
+        while !preamble.has_ended() {
+            let Session { client, upstream, .. } = &mut *self.session;
+            let got = tokio::select! {
+                biased;
+                got = next_of(upstream) => got,
+                message = client.next_beside() => {
+                    let message = message?;
+                    if let Some(leg) = upstream
+                        && client.awaits(leg.to.send(message)).await?.is_err()
+                    {
+                        return Err(self.breaks(&mut preamble, Parting::Cut));
+                    }
+                    continue;
+                }
+                () = silence.passed() => return Err(self.breaks(&mut preamble, Parting::Cut)),
+            };
+            let message = match got {
+                Got::Message(message) => message,
+                Got::End(end) => return Err(self.breaks(&mut preamble, Parting::of_upstream(end))),
+            };
+            let now = self.drive.open.now();
+            if let Verdict::Cut { fault, .. } = hear(&mut preamble, &message, now) {
+                self.drive.open.cut(&fault);
+                return Err(Parting::again("the service ran out of capacity; go on from here"));
+            }
+            if progress != preamble.progress() {
+                progress = preamble.progress();
+                silence.restart();
+            }
+            self.session.client.send(message).await?;
+        }
+        self.close(&mut preamble, Outcome::Served);
+        Ok(())
+    }
+
+    /// The answer breaks off.
+    fn breaks(&mut self, preamble: &mut Preamble, parting: Parting) -> Parting {
+        self.session.upstream = None;
+        self.close(preamble, Outcome::Broken);
+        parting
+    }
+
+    fn close(&mut self, preamble: &mut Preamble, outcome: Outcome) {
+        if preamble.has_completed() {
+            self.drive.open.turn_completed();
+        }
+        if let Some(failure) = preamble.take_late() {
+            self.drive.open.refused_late(&failure);
+        }
+        self.drive.open.close(outcome);
+    }
+
+    /// The client is to send the whole input over a new connection; there the call waits as it would have here. Where
+    /// it is not known to do that, or has done it often enough, it gets what the service said.
+    async fn resumes(mut self, failure: &Failure, told: Vec<Message>) -> Result<(), Parting> {
+        self.session.upstream = None;
+        if self.drive.open.may_resume() {
+            self.drive.open.resumed(failure);
+            return Err(Parting::again("the service has lost what this goes on from; send the whole input"));
+        }
+        for message in told {
+            self.session.client.send(message).await?;
+        }
+        self.drive.open.close(Outcome::Returned);
+        Err(self.end.take().map_or(Parting::Cut, Parting::of_upstream))
+    }
+
+    async fn finish(mut self, ending: &Ending, told: Vec<Message>) -> Result<(), Parting> {
+        let outcome = ending.outcome();
+        let said = say_in_message(&self.drive.listener(!told.is_empty()), ending);
+        let sent = match said {
+            SayMessage::Upstream => {
+                let mut sent = Ok(());
+                for message in told {
+                    sent = sent.and(self.session.client.send(message).await);
+                }
+                sent
+            }
+            SayMessage::Own(message) => self.session.client.send(Message::text(message)).await,
+            SayMessage::Close => {
+                self.drive.open.close(outcome);
+                return Err(match (ending, self.end.take()) {
+                    (Ending::GaveUp(Stop::Draining, _), _) => Parting::draining(),
+                    (_, Some(end)) => Parting::of_upstream(end),
+                    (_, None) => Parting::Cut,
+                });
+            }
+        };
+        // However much of it arrived: the client was told.
+        self.drive.open.close(outcome);
+        Ok(sent?)
+    }
+}
+
+/// What a call goes on from is lost with the connection that knew it, before the call was sent.
+const fn lost() -> Failure {
+    Failure::of_transport(Fault::NeverSent, Evidence::NeverSent)
+}
+
+/// What the listener says to a message; a binary one is output.
+fn hear(preamble: &mut Preamble, message: &Message, now: Moment) -> Verdict {
+    match message {
+        Message::Text(text) => preamble.hear(text.as_bytes(), text.len(), now),
+        _ => preamble.timed_out(),
+    }
+}

@@ -1,0 +1,154 @@
+//! The client's side of a session: what it sends while nobody wants it yet, and what keeps it waiting.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::time::Duration;
+
+use relay_core::dialect::responses_socket::{KEEPALIVE, is_create};
+use tokio::time::{Instant, sleep_until};
+use tokio_tungstenite::tungstenite::{Bytes, Message};
+
+use super::leg::{End, From, Got, Leg, To};
+
+/// Signs of life for a client that waits.
+struct Beat {
+    every: Duration,
+    next: Instant,
+    sign: Message,
+}
+
+/// The client's side.
+pub(super) struct Client {
+    to: To,
+    from: From,
+    queue: Queue,
+    beat: Option<Beat>,
+}
+
+/// What it has sent and nobody has taken yet.
+struct Queue {
+    messages: VecDeque<Message>,
+    bytes: usize,
+    /// With so many bytes nothing more is read.
+    limit: usize,
+}
+
+impl Queue {
+    fn push(&mut self, message: Message) {
+        self.bytes += message.len();
+        self.messages.push_back(message);
+    }
+
+    fn pop(&mut self) -> Option<Message> {
+        let message = self.messages.pop_front()?;
+        self.bytes -= message.len();
+        Some(message)
+    }
+
+    const fn is_full(&self) -> bool {
+        self.bytes >= self.limit
+    }
+}
+
+impl Client {
+    /// `every`: how often it gets a sign of life while it waits; `counts_events`: it takes events for one and pings for
+    /// none.
+    pub(super) fn new(leg: Leg, limit: usize, every: Option<Duration>, counts_events: bool) -> Self {
+        let sign = if counts_events { Message::text(KEEPALIVE) } else { Message::Ping(Bytes::new()) };
+        let beat = every.map(|every| Beat { every, next: Instant::now() + every, sign });
+        let queue = Queue { messages: VecDeque::new(), bytes: 0, limit };
+        Self { to: leg.to, from: leg.from, queue, beat }
+    }
+
+    /// The side as a whole, to be closed.
+    pub(super) fn into_leg(self) -> Leg {
+        Leg { to: self.to, from: self.from }
+    }
+
+    /// Its next message.
+    pub(super) async fn next(&mut self) -> Result<Message, End> {
+        match self.queue.pop() {
+            Some(message) => Ok(message),
+            None => match self.from.next().await {
+                Got::Message(message) => Ok(message),
+                Got::End(end) => Err(end),
+            },
+        }
+    }
+
+    /// Its next message that belongs to the answer under way: any but another request, which has to wait.
+    pub(super) async fn next_beside(&mut self) -> Result<Message, End> {
+        loop {
+            if self.queue.messages.front().is_some_and(|message| !asks(message))
+                && let Some(message) = self.queue.pop()
+            {
+                return Ok(message);
+            }
+            take_in(&mut self.from, &mut self.queue).await?;
+        }
+    }
+
+    /// Sends it a message, and takes in what it sends meanwhile: a client that writes before it reads must not block
+    /// both.
+    pub(super) async fn send(&mut self, message: Message) -> Result<(), End> {
+        if let Some(beat) = &mut self.beat {
+            beat.next = Instant::now() + beat.every;
+        }
+        let Self { to, from, queue, .. } = self;
+        let mut sending = pin!(to.send(message));
+        loop {
+            tokio::select! {
+                biased;
+                sent = &mut sending => return sent.map_err(|detail| End::Lost { reset: false, detail }),
+                taken = take_in(from, queue) => taken?,
+            }
+        }
+    }
+
+    /// A wait begins: the first sign of life comes after a whole interval.
+    pub(super) fn begins_to_wait(&mut self) {
+        if let Some(beat) = &mut self.beat {
+            beat.next = Instant::now() + beat.every;
+        }
+    }
+
+    /// Does `work` while the client waits for it and is told that it lives.
+    ///
+    /// # Errors
+    /// Where it goes away; the work is dropped then.
+    pub(super) async fn awaits<T>(&mut self, work: impl Future<Output = T>) -> Result<T, End> {
+        let mut work = pin!(work);
+        loop {
+            let due = self.beat.as_ref().map(|beat| beat.next);
+            tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                taken = take_in(&mut self.from, &mut self.queue) => taken?,
+                () = async { match due { Some(due) => sleep_until(due).await, None => std::future::pending().await } } => {
+                    if let Some(sign) = self.beat.as_ref().map(|beat| beat.sign.clone()) {
+                        self.send(sign).await?;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn asks(message: &Message) -> bool {
+    matches!(message, Message::Text(text) if is_create(text))
+}
+
+/// Takes the client's next message into the queue. With a full queue nothing is read any more, and whether the client
+/// is there shows when it is written to.
+async fn take_in(from: &mut From, queue: &mut Queue) -> Result<(), End> {
+    if queue.is_full() {
+        return std::future::pending().await;
+    }
+    match from.next().await {
+        Got::Message(message) => {
+            queue.push(message);
+            Ok(())
+        }
+        Got::End(end) => Err(end),
+    }
+}

@@ -1,0 +1,138 @@
+//! WebSockets on which a client asks a model for answers: the door. Both sides end here, and each `response.create` on
+//! one is a call like any other.
+//!
+//! ```text
+//! door --upstream says 101, or does not say within 5 s, or has no room--> 101 to the client, a session begins
+//!   \--it speaks no WebSocket: remembered--> 426, the client goes on over HTTP      \--401 and the like--> handed on
+//!
+//! session --response.create--> call: waits its turn, is sent, is listened to; what announces an answer is held
+//!    ^ \---anything else-----> passes                  |  \--refused--> waits, is sent again as it came
+//!    |                                                 |                on this connection, or a new one
+//!    \--last word-- passes <--output-------------------/                \--it goes on from an answer that only the lost
+//!                                                                          connection knew--> close: the client sends
+//!                                                                          the whole input
+//! ```
+//!
+//! What it is not: a change of what is said. The text of each message passes as it came; pings are answered, each on
+//! its own side. No history is composed: a request is sent as it came or not at all.
+
+mod call;
+mod client;
+mod leg;
+mod memory;
+mod session;
+mod upgrade;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use http::{Method, Request, Response};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use relay_core::client::Kind;
+use tokio_tungstenite::tungstenite::protocol::Role;
+
+use crate::inbound::Place;
+use crate::observe::Notice;
+use crate::reply::ReplyBody;
+use crate::shared::Shared;
+use crate::target::Target;
+use crate::tunnel::use_http;
+use crate::wishes::Wishes;
+use client::Client;
+use leg::Leg;
+pub(crate) use memory::Memory;
+pub(crate) use memory::Refused;
+use session::Session;
+use upgrade::{Refusal, Wanted, accept_key, connect, switching};
+
+/// For so long the upstream is tried before the client gets its answer: Codex gives an upgrade up after 15 s.
+const TRIED: Duration = Duration::from_secs(5);
+
+/// What a session starts from.
+pub(crate) struct Door {
+    /// The settings in force, now and later.
+    pub(crate) current: Arc<ArcSwap<Shared>>,
+    pub(crate) target: Target,
+    pub(crate) path: String,
+    pub(crate) wishes: Wishes,
+    /// The client's connection takes up its place as long as the session is there.
+    pub(crate) place: Place,
+}
+
+/// Answers a client's handshake; where that opens a session, it goes on by itself.
+pub(crate) async fn open(shared: Arc<Shared>, mut request: Request<Incoming>, door: Door) -> Response<ReplyBody> {
+    let Door { current, target, path, wishes, place } = door;
+    let client_side = hyper::upgrade::on(&mut request);
+    let (mut parts, _no_body) = request.into_parts();
+    let accept = match accept_key(&parts) {
+        Ok(accept) => accept,
+        Err(answer) => return *answer,
+    };
+    let kind = relay_core::client::Client::of(&parts.headers).kind;
+    // Each request on it is what a POST there is.
+    parts.method = Method::POST;
+    let wanted = Wanted::of(parts, path, target);
+    let now = shared.clock.now();
+    if shared.websockets.is_unspoken(&wanted, now) {
+        return use_http();
+    }
+    let mut refused = shared.websockets.still_refused(&wanted, now);
+    let tried = async {
+        match refused {
+            Some(_) => None,
+            None => tokio::time::timeout(TRIED, connect(&shared, &wanted)).await.ok(),
+        }
+    };
+    let upstream = match tried.await {
+        Some(Ok(opened)) => {
+            shared.websockets.opened(&wanted, shared.clock.now());
+            Some(opened)
+        }
+        Some(Err(Refusal::Answered(answered))) if answered.is_no_websocket() => {
+            unspoken(&shared, &wanted, &format!("it answered {}", answered.status.as_u16()));
+            return use_http();
+        }
+        Some(Err(Refusal::Answered(answered))) if answered.failure.evidence.is_none() => {
+            return answered.hand_on();
+        }
+        Some(Err(Refusal::Answered(answered))) => {
+            refused = Some(shared.websockets.refused(&wanted, &answered.failure, shared.clock.now()));
+            None
+        }
+        Some(Err(Refusal::Silent(_))) if shared.websockets.silent(&wanted, shared.clock.now()) => {
+            unspoken(&shared, &wanted, "it does not answer");
+            return use_http();
+        }
+        None if refused.is_none() && shared.websockets.silent(&wanted, shared.clock.now()) => {
+            unspoken(&shared, &wanted, "it does not answer");
+            return use_http();
+        }
+        Some(Err(Refusal::Silent(_) | Refusal::Unreached(_))) | None => None,
+    };
+    let (upstream, said) = match upstream {
+        Some(opened) => (Some(opened.leg), Some((opened.headers, opened.extensions))),
+        None => (None, None),
+    };
+    let limit = usize::try_from(shared.config.limits.message).unwrap_or(usize::MAX);
+    let every = shared.config.waiting.interim;
+    tokio::spawn(async move {
+        let _place = place;
+        let Ok(io) = client_side.await else { return };
+        let leg = Leg::new(TokioIo::new(io), Role::Server, limit).await;
+        let client = Client::new(leg, limit, every, kind == Kind::Codex);
+        Session { current, wanted, wishes, client, upstream, refused }.run().await;
+    });
+    switching(accept, said)
+}
+
+/// It is remembered that the upstream speaks no WebSocket there, and told once.
+fn unspoken(shared: &Shared, wanted: &Wanted, why: &str) {
+    shared.websockets.unspoken(wanted, shared.clock.now());
+    shared.observers.notice(&Notice::Advice(format!(
+        "note: {} does not speak WebSocket there ({why}): for {} min its clients are told to use HTTP",
+        wanted.target.upstream.url.host(),
+        memory::UNSPOKEN.as_secs() / 60,
+    )));
+}
