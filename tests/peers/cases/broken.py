@@ -70,11 +70,25 @@ async def client_breaks(on, breaks, code):
             await peer.write(b"".join(peer.frame(opcode, data, **how) for opcode, data, how in frames))
             last = (await peer.ending())[0]
             assert last[:2] == ("close", code), f"{name}: ended by {last}, not by {code}"
-            await peer.gone()
             peer.writer.close()
             assert await soon(lambda: left), f"{name}: the service was not left"
             left.clear()
             assert not heard, f"{name}: the service heard {heard}"
+
+
+@case()
+async def a_client_that_broke_the_rules_is_let_go(on):
+    """It answers the close and waits for the end of the connection, which is the other side's to end (RFC 6455, 7.1.1)."""
+    await on.serve(lambda connection: connection.wait_closed())
+    for opcode, data, code in ((TEXT, b"\xff", 1007), (3, b"", 1002), (CLOSE, b"\x03", 1002)):
+        peer = await on.raw_client()
+        await peer.send(opcode, data)
+        assert (await peer.ending())[0][:2] == ("close", code)
+        await peer.close(code)
+        try:
+            await peer.gone(within=4)
+        except TimeoutError:
+            raise AssertionError(f"4 s after the close {code} was answered the connection is still open") from None
 
 
 @case(limit=60)

@@ -132,8 +132,10 @@ def badly(**changes):
     async def play(on):
         async def service(peer):
             await peer.accept(**changes)
-            await peer.leave()
+            heard = await peer.ending(within=15)
+            peer.writer.close()
             left.append(True)
+            assert all(kind != "text" for kind, *_ in heard), "a call was sent on a connection that was not agreed on"
 
         left = []
         await on.serve_raw(service)
@@ -182,8 +184,8 @@ async def a_refused_opening_is_waited_out(on):
 
 @case()
 async def a_refusal_that_stands_arrives(on):
-    """401 and 404 are news for the client, with status, body and headers."""
-    for status, reason in ((401, "Unauthorized"), (404, "Not Found"), (400, "Bad Request")):
+    """It is news for the client, with status, body and headers."""
+    for status, reason in ((401, "Unauthorized"), (403, "Forbidden"), (402, "Payment Required")):
         body = b'{"error":{"code":"invalid_api_key","message":"who are you"}}'
 
         async def service(peer):
@@ -203,13 +205,25 @@ async def a_refusal_that_stands_arrives(on):
 
 @case(ways=("speak",))
 async def a_426_of_the_service_sends_the_client_to_http(on):
+    await to_http(on, "426 Upgrade Required")
+
+
+@case(ways=("speak",))
+async def a_404_of_the_service_sends_the_client_to_http(on):
+    await to_http(on, "404 Not Found")
+
+
+async def to_http(on, refusal):
+    """A service without WebSocket is asked once; Codex goes on over HTTP at a 426 and at nothing else."""
+
     async def service(peer):
-        await peer.refuse("426 Upgrade Required", b"", upgrade="HTTP/1.1", connection="upgrade")
+        await peer.refuse(refusal)
         peer.writer.close()
 
     await on.serve_raw(service)
-    peer = await on.raw_client()
-    assert peer.head.status == 426, peer.head.first
+    for _ in range(3):
+        peer = await on.raw_client()
+        assert peer.head.status == 426, peer.head.first
     assert on.connections == 1, f"{on.connections} connections"
 
 
@@ -238,4 +252,17 @@ async def nobody_at_home(on):
     await peer.write(on.upgrade())
     async with asyncio.timeout(20):
         await peer.read_head()
+    if peer.head.status == 101:
+        await peer.send(TEXT, ask())
+        last = (await honest_end(peer))[0]
+        assert last[0] in ("text", "close", "end"), last
+        return
     assert peer.head.status in (502, 503, 504), peer.head.first
+
+
+async def honest_end(peer):
+    """What a raw client hears of a call that cannot be served, the last of it first."""
+    heard = []
+    while not heard or heard[0][0] in ("ping", "pong") or (heard[0][0] == "text" and '"error"' not in heard[0][1]):
+        heard.insert(0, await peer.hear(within=15))
+    return heard
