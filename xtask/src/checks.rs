@@ -27,7 +27,7 @@ enum Done {
     Skipped(String),
 }
 
-const CHECKS: [Check; 12] = [
+const CHECKS: [Check; 13] = [
     Check { name: "setup", what: "real clients in target/test-env", run: setup },
     Check { name: "fmt", what: "formatting", run: fmt },
     Check { name: "clippy", what: "lints", run: clippy },
@@ -36,6 +36,11 @@ const CHECKS: [Check; 12] = [
     Check { name: "unit", what: "tests of the workspace", run: unit },
     Check { name: "release", what: "the program as it is shipped", run: release },
     Check { name: "cases", what: "wire cases on the release program", run: cases },
+    Check {
+        name: "peers",
+        what: "WebSocket peers written elsewhere, around the release program",
+        run: peers,
+    },
     Check { name: "soak", what: "nothing grows and nothing stays open under load", run: soak },
     Check { name: "instructions", what: "a request costs no more than it did", run: instructions },
     Check {
@@ -47,8 +52,12 @@ const CHECKS: [Check; 12] = [
 ];
 
 /// Steps that a later one cannot do without.
-const NEEDS: [(&str, &[&str]); 3] =
-    [("cases", &["release"]), ("soak", &["release"]), ("clients", &["setup", "release"])];
+const NEEDS: [(&str, &[&str]); 4] = [
+    ("cases", &["release"]),
+    ("peers", &["setup", "release"]),
+    ("soak", &["release"]),
+    ("clients", &["setup", "release"]),
+];
 
 /// Crates that act, tell the time, roll dice or write logs: none may reach the core.
 const NOT_IN_CORE: [&str; 4] = ["tokio", "hyper", "tracing", "rand"];
@@ -234,6 +243,17 @@ fn failed_cases(lines: impl Iterator<Item = String>) -> Vec<String> {
         }
     }
     failed
+}
+
+/// Plays `websockets` and `wsproto` as clients of the release program and as the service behind it.
+fn peers(root: &Path) -> Result<Done> {
+    let python = root.join("target/test-env/python/bin/python");
+    if !works(Command::new(&python).args(["-c", "import websockets, wsproto"])) {
+        return Ok(Done::Skipped("no Python with websockets and wsproto in target/test-env".to_owned()));
+    }
+    let mut command = Command::new(python);
+    command.current_dir(root).arg("tests/peers/websocket_peers.py");
+    passed(command.arg(root.join("target/release/steady-relay")))
 }
 
 /// Long enough to warm up and to see two plateaus; `cargo xtask soak` runs for longer.

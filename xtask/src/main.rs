@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! cargo xtask test                   install what the tests need, then run every check
-//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core unit release cases soak
-//!                                    instructions crowd clients)
+//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core unit release cases peers
+//!                                    soak instructions crowd clients)
 //! cargo xtask soak --minutes 5       the release program under load for so long; 1 unless said
 //! cargo xtask bench --quick          the release program beside a direct connection and a bare proxy
+//! cargo xtask bench --ws             the same over WebSocket, beside a plain tunnel
 //! cargo xtask bench --instructions   instructions per request, which valgrind counts, and their ceiling
 //! cargo xtask bench --gate           what the capacity gate costs with many calls in it
 //! cargo xtask bench --crowd          thirty agents at a service that is short of capacity
@@ -33,7 +34,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | soak [--minutes N] | bench [--rounds N] [--quick] | \
-     bench --instructions | bench --gate | bench --crowd [OPTIONS] | mutate [WORD] | simulate [--help] | \
+     bench --ws [--rounds N] [--quick] | bench --instructions | bench --gate | bench --crowd [OPTIONS] | mutate [WORD] | simulate [--help] | \
      setup | fuzz [--minutes N] [TARGET]";
 
 fn main() -> ExitCode {

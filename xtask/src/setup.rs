@@ -88,7 +88,7 @@ fn python_packages(pins: &Path, folder: &Path) -> Result<()> {
     })?;
     succeed(
         Command::new(folder.join("bin/python"))
-            .args(["-c", "import openai, anthropic, google.genai, ollama"]),
+            .args(["-c", "import openai, anthropic, google.genai, ollama, websockets, wsproto"]),
     )?;
     mark_made_from(folder, &list)
 }

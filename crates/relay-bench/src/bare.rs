@@ -1,4 +1,5 @@
-//! The yardstick: a reverse proxy that does nothing but forward, made of hyper's server and hyper-util's client.
+//! The yardsticks: a reverse proxy that does nothing but forward, made of hyper's server and hyper-util's client, and
+//! for WebSocket a tunnel that knows nothing of what it carries.
 
 use std::convert::Infallible;
 
@@ -10,7 +11,7 @@ use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 type Pool = Client<HttpConnector, Incoming>;
 
@@ -33,6 +34,21 @@ pub(crate) async fn serve(upstream: &str) -> Result<()> {
                 hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
             drop(served.await);
         });
+    }
+}
+
+/// Prints its address and carries bytes both ways until it is killed.
+#[expect(clippy::print_stdout, reason = "the address is what the caller reads")]
+pub(crate) async fn tunnel(upstream: &str) -> Result<()> {
+    let authority = upstream.strip_prefix("http://").context("an http URL")?.to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("http://{}", listener.local_addr()?);
+    loop {
+        let (mut client, _) = listener.accept().await?;
+        let mut service = TcpStream::connect(&authority).await?;
+        client.set_nodelay(true)?;
+        service.set_nodelay(true)?;
+        tokio::spawn(async move { drop(tokio::io::copy_bidirectional(&mut client, &mut service).await) });
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) async fn run(relay: &str) -> Result<()> {
         }
     }
     ensure!(
-        report.print(&goal),
+        report.print("bare proxy", &goal),
         "a request costs more than the ceiling in crates/relay-bench/src/instructions.rs"
     );
     Ok(())

@@ -121,7 +121,7 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
 }
 
 /// How long ago an event was made, by the time it carries.
-fn age_us(event: &[u8]) -> Option<f64> {
+pub(crate) fn age_us(event: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(event).ok()?;
     let made: u128 = text.split_once("\"at\":\"")?.1.split_once('"')?.0.parse().ok()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_nanos();

@@ -4,7 +4,9 @@
 //! ```text
 //! relay-bench origin           a service that answers at once, streams, and sends in bulk
 //! relay-bench bare URL         a reverse proxy of hyper's own client and server, and nothing else
-//! relay-bench run RELAY        starts both and the relay, measures, prints a table
+//! relay-bench tunnel URL       the yardstick for WebSocket: carries bytes, and knows nothing of them
+//! relay-bench run RELAY        starts a service, the proxy and the relay, measures, prints a table
+//! relay-bench ws RELAY         the same over WebSocket, with the tunnel in place of the proxy
 //! relay-bench instructions RELAY  starts them under valgrind, counts instructions, prints a table
 //! relay-bench gate             measures the capacity gate alone, with many calls in it
 //! relay-bench crowd RELAY      thirty agents at a service that is short of capacity, with the gate and without
@@ -20,6 +22,7 @@ mod origin;
 mod process;
 mod report;
 mod scenes;
+mod websocket;
 
 use anyhow::{Result, bail};
 
@@ -30,13 +33,16 @@ fn main() -> Result<()> {
     match words.as_slice() {
         ["origin"] => runtime.block_on(origin::serve()),
         ["bare", upstream] => runtime.block_on(bare::serve(upstream)),
+        ["tunnel", upstream] => runtime.block_on(bare::tunnel(upstream)),
+        ["ws", relay, rest @ ..] => runtime.block_on(websocket::run(relay, rest)),
         ["run", relay, rest @ ..] => runtime.block_on(scenes::run(relay, rest)),
         ["instructions", relay] => runtime.block_on(instructions::run(relay)),
         ["gate"] => gate::run(),
         ["crowd", relay, rest @ ..] => runtime.block_on(crowd::run(relay, rest)),
         ["load", url, seconds] => runtime.block_on(load(url, seconds.parse()?)),
         _ => bail!(
-            "usage: relay-bench origin | bare URL | run RELAY [--rounds N] [--quick] | \
+            "usage: relay-bench origin | bare URL | tunnel URL | run RELAY [--rounds N] [--quick] | \
+             ws RELAY [--rounds N] [--quick] | \
              instructions RELAY | gate | crowd RELAY | load URL SECONDS"
         ),
     }

@@ -7,6 +7,8 @@ use anyhow::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::websocket;
+
 /// Prints its address and serves until it is killed.
 #[expect(clippy::print_stdout, reason = "the address is what the caller reads")]
 pub(crate) async fn serve() -> Result<()> {
@@ -31,6 +33,9 @@ async fn connection(mut stream: TcpStream) -> Result<()> {
             }
         };
         let text = String::from_utf8_lossy(&buffer[..head]).into_owned();
+        if let Some(key) = header(&text, "sec-websocket-key") {
+            return websocket::answer(stream, key).await;
+        }
         let length = header(&text, "content-length").and_then(|value| value.parse().ok()).unwrap_or(0_usize);
         let mut have = buffer.len() - head;
         while have < length {

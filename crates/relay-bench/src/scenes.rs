@@ -10,15 +10,15 @@ use crate::load::{Client, ask_for, body, request};
 use crate::process::Measured;
 use crate::report::{Goal, Report, median, percentile};
 
-struct Ways {
-    origin: Measured,
-    bare: Measured,
-    relay: Measured,
+pub(crate) struct Ways {
+    pub(crate) origin: Measured,
+    pub(crate) bare: Measured,
+    pub(crate) relay: Measured,
 }
 
 impl Ways {
     /// The three ways, in another order each round: whoever comes first must not be the one who warms the machine.
-    fn all(&self, round: usize) -> [(&'static str, &str, Option<&Measured>); 3] {
+    pub(crate) fn all(&self, round: usize) -> [(&'static str, &str, Option<&Measured>); 3] {
         let mut ways = [
             ("direct", self.origin.address.as_str(), None),
             ("bare", self.bare.address.as_str(), Some(&self.bare)),
@@ -31,12 +31,7 @@ impl Ways {
 
 /// Measures the relay at `relay` and prints the table.
 pub(crate) async fn run(relay: &str, options: &[&str]) -> Result<()> {
-    let quick = options.contains(&"--quick");
-    let rounds = options
-        .iter()
-        .position(|option| *option == "--rounds")
-        .and_then(|at| options.get(at + 1)?.parse().ok())
-        .unwrap_or(if quick { 3 } else { 11 });
+    let (quick, rounds) = how_long(options);
     let me = std::env::current_exe()?;
     let origin = Measured::start(Command::new(&me).arg("origin"))?;
     let upstream = format!("http://{}", origin.address);
@@ -59,10 +54,18 @@ pub(crate) async fn run(relay: &str, options: &[&str]) -> Result<()> {
         added_latency(&mut report, &ways, round, Duration::from_millis(100 * scale)).await?;
     }
     memory(&mut report, &ways).await?;
-    let met = report.print(&goal);
+    let met = report.print("bare proxy", &goal);
     // No exit here: the three programs end when they are dropped.
     ensure!(met, "a goal was missed");
     Ok(())
+}
+
+/// Whether it is to be quick, and how many rounds it has.
+pub(crate) fn how_long(options: &[&str]) -> (bool, usize) {
+    let quick = options.contains(&"--quick");
+    let stated = options.iter().position(|option| *option == "--rounds");
+    let rounds = stated.and_then(|at| options.get(at + 1)?.parse().ok());
+    (quick, rounds.unwrap_or(if quick { 3 } else { 11 }))
 }
 
 /// Starts the relay several times, since one start says little, and keeps the last.
@@ -93,7 +96,8 @@ fn goal(figure: &str) -> Goal {
     }
 }
 
-async fn cpu_of<T>(
+/// Does something, and says how much CPU time a process used meanwhile, in microseconds.
+pub(crate) async fn cpu_of<T>(
     process: Option<&Measured>,
     work: impl Future<Output = Result<T>>,
 ) -> Result<(T, Option<f64>)> {
