@@ -29,11 +29,13 @@ pub(crate) fn is_upgrade(request: &Request<impl Body>) -> bool {
     wished
         && request.version() != Version::HTTP_10
         && request.body().is_end_stream()
-        && headers.get_all(header::CONNECTION).iter().any(|value| {
-            value
-                .to_str()
-                .is_ok_and(|value| value.split(',').any(|token| token.trim().eq_ignore_ascii_case("upgrade")))
-        })
+        && changes_protocol(headers)
+}
+
+/// Whether `Connection` says so.
+pub(crate) fn changes_protocol(headers: &HeaderMap) -> bool {
+    let lists = headers.get_all(header::CONNECTION).into_iter().filter_map(|list| list.to_str().ok());
+    lists.flat_map(|list| list.split(',')).any(|token| token.trim().eq_ignore_ascii_case("upgrade"))
 }
 
 /// Whether it asks for a WebSocket.

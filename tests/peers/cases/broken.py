@@ -76,7 +76,7 @@ async def client_breaks(on, breaks, code):
             assert not heard, f"{name}: the service heard {heard}"
 
 
-@case()
+@case(ways=("speak",))
 async def a_client_that_broke_the_rules_is_let_go(on):
     """It answers the close and waits for the end of the connection, which is the other side's to end (RFC 6455, 7.1.1)."""
     await on.serve(lambda connection: connection.wait_closed())

@@ -144,6 +144,7 @@ async def nothing_counts_after_a_close(on):
     await peer.write(peer.frame(CLOSE, close_payload(1000)) + peer.frame(TEXT, ask()) + peer.frame(BINARY, b"x"))
     assert (await peer.ending())[0][:2] == ("close", 1000)
     await peer.gone()
+    assert await soon(lambda: heard), "the service heard nothing"
     assert [what[0] for what in heard] == ["close"], heard
 
 

@@ -185,7 +185,7 @@ async def a_refused_opening_is_waited_out(on):
 @case()
 async def a_refusal_that_stands_arrives(on):
     """It is news for the client, with status, body and headers."""
-    for status, reason in ((401, "Unauthorized"), (403, "Forbidden"), (402, "Payment Required")):
+    for status, reason in ((401, "Unauthorized"), (407, "Proxy Authentication Required")):
         body = b'{"error":{"code":"invalid_api_key","message":"who are you"}}'
 
         async def service(peer):
@@ -211,6 +211,12 @@ async def a_426_of_the_service_sends_the_client_to_http(on):
 @case(ways=("speak",))
 async def a_404_of_the_service_sends_the_client_to_http(on):
     await to_http(on, "404 Not Found")
+
+
+@case(ways=("speak",))
+async def a_403_of_the_service_sends_the_client_to_http(on):
+    """Firewalls refuse upgrades with it; where the client itself is not let in, HTTP tells it so."""
+    await to_http(on, "403 Forbidden")
 
 
 async def to_http(on, refusal):

@@ -69,13 +69,14 @@ pub(super) async fn serve(
         kept: place.is_some(),
         transport: Transport::WebSocket,
         at: opened,
-        refused: session.refused.take(),
+        refused: session.refused.clone(),
     };
     let wanted = &session.wanted;
     let understood = Understood::of(shared, &wanted.parts, &wanted.path, came, session.wishes.clone()).await;
     if understood.prewarms() {
         return session.prewarm(shared, Said::Text(text)).await;
     }
+    session.refused = None;
     let goes_on = understood.goes_on();
     let kept = place.map(|place| (bytes, place));
     let drive = understood.into_call(shared, wanted.parts.clone(), wanted.target.clone(), (kept, None));
@@ -139,7 +140,6 @@ impl Call<'_> {
                 None => return Ok(false),
                 Some(Got::Said(_)) => {}
                 Some(Got::End(end)) => {
-                    *upstream = None;
                     self.end = Some(end);
                     if self.goes_on {
                         return Ok(true);
@@ -233,7 +233,6 @@ impl Call<'_> {
             let message = match client.awaits(came).await? {
                 Some(Got::Said(message)) => message,
                 Some(Got::End(end)) => {
-                    self.session.upstream = None;
                     return Ok(Sent::Failed(Box::new(self.ended(&mut preamble, end)), Vec::new()));
                 }
                 None => {

@@ -9,7 +9,7 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Frame, Utf8Bytes};
@@ -124,6 +124,19 @@ pub(super) struct From<S = TokioIo<Upgraded>> {
     limit: usize,
 }
 
+impl Leg {
+    /// Lets a side go that has ended, with the goodbye that is due to it.
+    pub(super) fn take_leave(self, end: &End) {
+        let frame = match end {
+            End::Lost { .. } => return,
+            // The library has the answer ready.
+            End::Closed(_) => None,
+            End::Violated(frame) => Some(frame.clone()),
+        };
+        tokio::spawn(self.close(frame));
+    }
+}
+
 impl<S: AsyncRead + AsyncWrite + Unpin> Leg<S> {
     /// What we are on it is `role`; no message is longer than `limit` bytes.
     pub(super) async fn new(io: S, role: Role, limit: usize) -> Self {
@@ -153,6 +166,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Leg<S> {
         let parting = async {
             let told = self.to.0.send(Message::Close(Some(frame))).await;
             let (Ok(()), Ok(mut whole)) = (told, self.from.stream.reunite(self.to.0)) else { return };
+            // One that has read it waits for this before it goes (section 7.1.1).
+            let _ended = whole.get_mut().shutdown().await;
             let mut rest = [0; READ];
             while matches!(whole.get_mut().read(&mut rest).await, Ok(read) if read > 0) {}
         };

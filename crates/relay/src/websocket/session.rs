@@ -108,10 +108,7 @@ impl Session {
                 got = next_of(&mut self.upstream) => {
                     match got {
                         Got::Said(message) => self.client.send(message).await?,
-                        Got::End(end) => {
-                            self.upstream = None;
-                            return Err(Parting::of_upstream(end));
-                        }
+                        Got::End(end) => return Err(Parting::of_upstream(end)),
                     }
                     continue;
                 }
@@ -156,10 +153,7 @@ impl Session {
             };
             let message = match got {
                 Got::Said(message) => message,
-                Got::End(end) => {
-                    self.upstream = None;
-                    return Err(Parting::of_upstream(end));
-                }
+                Got::End(end) => return Err(Parting::of_upstream(end)),
             };
             silence.restart();
             let heard = match &message {
@@ -178,10 +172,14 @@ impl Session {
     }
 }
 
-/// What comes next from the upstream; never where there is none.
+/// What comes next from the upstream; never where there is none. A side that has ended is there no longer.
 pub(super) async fn next_of(upstream: &mut Option<Leg>) -> Got {
-    match upstream {
-        Some(leg) => leg.from.next().await,
-        None => std::future::pending().await,
+    let Some(leg) = upstream else { return std::future::pending().await };
+    let got = leg.from.next().await;
+    if let Got::End(end) = &got
+        && let Some(leg) = upstream.take()
+    {
+        leg.take_leave(end);
     }
+    got
 }

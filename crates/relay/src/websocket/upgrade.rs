@@ -26,6 +26,7 @@ use crate::headers::{announced, forwardable, forwardable_answer, forwardable_ext
 use crate::reply::{ReplyBody, text};
 use crate::shared::Shared;
 use crate::target::Target;
+use crate::tunnel::{changes_protocol, is_websocket};
 use crate::upstream::{AnswerBody, Ask};
 
 /// How much of a refused upgrade's body is read to judge it and hand it on, and for how long.
@@ -212,6 +213,9 @@ pub(super) async fn connect(shared: &Shared, wanted: &Wanted) -> Result<Opened, 
         let failure = Failure { code: Some("malformed".into()), ..failure };
         Refusal::Silent(Box::new(failure.saying(format!("its WebSocket handshake is wrong: {what}"))))
     };
+    if !is_websocket(answer.headers()) || !changes_protocol(answer.headers()) {
+        return Err(malformed("it changes to another protocol"));
+    }
     let says = |name: &HeaderName| answer.headers().get(name).map(HeaderValue::as_bytes);
     if says(&header::SEC_WEBSOCKET_ACCEPT) != Some(derive_accept_key(key.as_bytes()).as_bytes()) {
         return Err(malformed("it does not prove that it read the key"));

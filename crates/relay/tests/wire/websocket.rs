@@ -385,7 +385,8 @@ async fn a_prewarm_that_fails_passes_too_and_one_without_a_connection_is_sent_aw
         start(WsScript::good("word").upgrades([Upgrade::overloaded(), Upgrade::accept()])).await;
     let mut client = codex(&bench).await;
     client.send(PREWARM).await.unwrap();
-    assert_eq!(code(&client.answer().await), Some(1013));
+    let answer = client.answer().await;
+    assert_eq!(code(&answer), Some(1013), "{answer:?}");
     // The next connection is there at once, and nobody asks the upstream for one more before the wait is over.
     let mut client = codex(&bench).await;
     assert_eq!(up.upgrades().len(), 1);
