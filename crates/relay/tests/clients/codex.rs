@@ -225,24 +225,6 @@ async fn overloaded_with_a_chatgpt_login() -> Result<()> {
 }
 
 #[tokio::test]
-async fn websocket_is_turned_down_at_once() -> Result<()> {
-    let script = || script(Vec::new(), responses::good);
-    let alone = turn(Via::Direct, script()).await?;
-    assert!(alone.seen.iter().any(|seen| seen.header("upgrade").is_some()), "{alone}");
-
-    let relayed = turn(Via::Relay, script()).await?;
-    assert_done(&relayed);
-    let upgrades = relayed.connections("GET /v1/responses ");
-    assert_eq!(upgrades.len(), 1, "{relayed}");
-    assert!(upgrades[0].to_client.starts_with(b"HTTP/1.1 426 "), "{relayed}");
-    assert!(
-        relayed.seen.iter().all(|seen| seen.method == "POST"),
-        "the service hears nothing of it: {relayed}"
-    );
-    Ok(())
-}
-
-#[tokio::test]
 async fn run_leaves_the_home_as_codex_alone_does() -> Result<()> {
     let alone = turn(Via::Direct, script(Vec::new(), responses::good)).await?;
     assert_done(&alone);

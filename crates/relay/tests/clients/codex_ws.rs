@@ -481,3 +481,23 @@ async fn a_service_without_websockets() -> Result<()> {
     }
     Ok(())
 }
+
+/// The setting for networks that lose long connections.
+#[tokio::test]
+async fn a_relay_that_is_set_to_refuse() -> Result<()> {
+    for login in LOGINS {
+        let relayed = turn(login, Via::RelayWithoutWebSocket, &script()).await?;
+        assert_done(&relayed.ran);
+        let sockets = relayed.sockets();
+        assert_eq!((sockets.len(), relayed.ran.requests()), (1, 1), "{relayed}");
+        assert!(sockets[0].to_client.starts_with(b"HTTP/1.1 426 "), "{relayed}");
+        assert!(!relayed.shows_trouble(), "{relayed}");
+        let service = &relayed.service;
+        assert_eq!(
+            (service.upgrades().len(), service.posts().len()),
+            (0, 1),
+            "it hears nothing of it: {relayed}"
+        );
+    }
+    Ok(())
+}

@@ -49,6 +49,8 @@ pub(crate) enum Via {
     Relay,
     /// The same without any settings.
     RelayAsShipped,
+    /// The one with short delays, with `websocket = "refuse"`.
+    RelayWithoutWebSocket,
     /// `steady-relay run -- client`; the client is told nothing by us.
     Run,
 }
@@ -158,6 +160,11 @@ pub(crate) async fn run_at(client: &dyn Client, via: Via, service: SocketAddr) -
     client.furnish(&folder.home())?;
     let relay = match via {
         Via::Relay => Some(Relay::start(&tools, Some(&folder.settings()), service).await?),
+        Via::RelayWithoutWebSocket => {
+            let settings = SETTINGS.replacen("[relay]\n", "[relay]\nwebsocket = \"refuse\"\n", 1);
+            fs::write(folder.settings(), settings)?;
+            Some(Relay::start(&tools, Some(&folder.settings()), service).await?)
+        }
         Via::RelayAsShipped => Some(Relay::start(&tools, None, service).await?),
         Via::Direct | Via::Run => None,
     };
