@@ -115,7 +115,10 @@ impl Session {
                 message = self.client.next() => message?,
             };
             match message {
-                Said::Text(text) if is_create(&text) => call::serve(self, &shared, text).await?,
+                // Apart, so that a session with nothing to do is small.
+                Said::Text(text) if is_create(&text) => {
+                    Box::pin(call::serve(self, &shared, text)).await?;
+                }
                 other @ (Said::Text(_) | Said::Binary(_)) => self.pass(&shared, other).await?,
             }
         }
