@@ -43,13 +43,9 @@ impl Room {
         self.left.try_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(bytes)).is_ok()
     }
 
-    /// A place for a body that is here already; `None` where there is no room for it.
-    pub fn place(self: &Arc<Self>, bytes: usize) -> Option<Place> {
-        let fits = self.reserve(bytes);
-        if !fits {
-            self.was_full.store(true, Ordering::Relaxed);
-        }
-        fits.then(|| Place { room: Arc::clone(self), bytes })
+    #[cfg(test)]
+    pub(crate) fn left(&self) -> usize {
+        self.left.load(Ordering::Acquire)
     }
 
     /// Whether a body that is small enough did not fit, for the first time.
@@ -66,16 +62,27 @@ pub struct Place {
 }
 
 impl Place {
-    fn grow(&mut self, more: usize) -> bool {
+    /// One for nothing yet.
+    pub(crate) fn none(room: &Arc<Room>) -> Self {
+        Self { room: Arc::clone(room), bytes: 0 }
+    }
+
+    /// Takes more, unless the room does not have it.
+    pub(crate) fn grow(&mut self, more: usize) -> bool {
         let grown = self.room.reserve(more);
         if grown {
             self.bytes += more;
         }
         grown
     }
-}
 
-impl Place {
+    /// A part of it, as a place of its own.
+    pub(crate) fn split(&mut self, bytes: usize) -> Self {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        Self { room: Arc::clone(&self.room), bytes }
+    }
+
     /// These bytes, which keep the place as long as any of them is there, wherever they are on their way.
     fn holding(self, bytes: Bytes) -> Bytes {
         struct Placed(Bytes, #[expect(dead_code, reason = "it is there to be dropped")] Place);
@@ -176,7 +183,7 @@ pub async fn take(mut body: Upload, each: usize, room: &Arc<Room>) -> Result<Tak
         return Ok(Taken::Passing(Passing { first: Bytes::new(), rest: body }));
     }
     // Room is taken as bytes come: an announcement costs nothing, and would keep others out.
-    let mut place = Place { room: Arc::clone(room), bytes: 0 };
+    let mut place = Place::none(room);
     let mut first: Option<Bytes> = None;
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {

@@ -367,6 +367,10 @@ async fn upgrade(
     match choice {
         Websocket::Refuse if asks => tunnel::use_http(),
         Websocket::Speak if by_body => tunnel::use_http(),
+        // There would never be room for a message.
+        Websocket::Speak if asks && shared.config.bodies.total < shared.config.limits.message => {
+            tunnel::use_http()
+        }
         Websocket::Speak if asks && !door.wishes.off => {
             Box::pin(websocket::open(shared, request, door)).await
         }

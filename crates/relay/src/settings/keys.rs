@@ -310,7 +310,7 @@ pub(super) const BODIES: &[Key<Bodies>] = &[
         name: "total",
         shape: "size",
         default: "\"1GiB\"",
-        doc: "How much of all requests together is kept; at least `each`.",
+        doc: "How much of all requests together is kept; at least `each`. Messages of WebSockets take from it as well, in both directions and as long as they are on their way: one that finds no room closes its WebSocket with the code 1013. Where it is less than `limits.message`, no WebSockets are spoken and clients are told to use HTTP.",
         set: |bodies, given| given.size(0..=1 << 40).map(|value| bodies.total = value),
     },
 ];

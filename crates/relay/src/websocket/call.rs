@@ -21,6 +21,7 @@ use super::leg::{End, Got, Said};
 use super::session::{Parting, Session, next_of};
 use super::unspoken;
 use super::upgrade::{Refusal, connect};
+use crate::body::Place;
 use crate::clock::{IdleLimit, sleep_until};
 use crate::drive::Drive;
 use crate::shared::Shared;
@@ -60,13 +61,14 @@ pub(super) async fn serve(
     session: &mut Session,
     shared: &Arc<Shared>,
     text: Utf8Bytes,
+    place: Option<Place>,
 ) -> Result<(), Parting> {
     let opened = shared.clock.now();
     let bytes = Bytes::clone(text.as_ref());
-    let place = shared.room.place(bytes.len());
+    let is_kept = bytes.len() as u64 <= shared.config.bodies.each;
     let came = Came {
         body: Some(&bytes),
-        kept: place.is_some(),
+        kept: is_kept,
         transport: Transport::WebSocket,
         at: opened,
         refused: session.refused.clone(),
@@ -74,11 +76,14 @@ pub(super) async fn serve(
     let wanted = &session.wanted;
     let understood = Understood::of(shared, &wanted.parts, &wanted.path, came, session.wishes.clone()).await;
     if understood.prewarms() {
-        return session.prewarm(shared, Said::Text(text)).await;
+        return session.prewarm(shared, Said::Text(text, place)).await;
     }
     session.refused = None;
     let goes_on = understood.goes_on();
-    let kept = place.map(|place| (bytes, place));
+    let (kept, _beside) = match place {
+        Some(place) if is_kept => (Some((bytes, place)), None),
+        place => (None, place),
+    };
     let drive = understood.into_call(shared, wanted.parts.clone(), wanted.target.clone(), (kept, None));
     session.client.begins_to_wait();
     Call { session, shared: Arc::clone(shared), drive, text, goes_on, end: None }.run().await
@@ -159,7 +164,7 @@ impl Call<'_> {
         }
         let Session { client, upstream, .. } = &mut *self.session;
         if let Some(leg) = upstream.as_mut() {
-            let sending = leg.to.send(Said::Text(self.text.clone()));
+            let sending = leg.to.send(Said::text(self.text.clone()));
             if let Err(detail) = client.awaits(sending).await? {
                 *upstream = None;
                 self.end = Some(End::Lost { reset: true, detail: detail.clone() });
@@ -407,7 +412,7 @@ const fn lost() -> Failure {
 /// What the listener says to a message; a binary one is output.
 fn hear(preamble: &mut Preamble, message: &Said, now: Moment) -> Verdict {
     match message {
-        Said::Text(text) => preamble.hear(text.as_bytes(), text.len(), now),
-        Said::Binary(_) => preamble.timed_out(),
+        Said::Text(text, _) => preamble.hear(text.as_bytes(), text.len(), now),
+        Said::Binary(..) => preamble.timed_out(),
     }
 }

@@ -35,14 +35,19 @@ struct Queue {
 
 impl Queue {
     fn push(&mut self, message: Said) {
-        self.bytes += message.len();
+        self.bytes += Self::weight(&message);
         self.messages.push_back(message);
     }
 
     fn pop(&mut self) -> Option<Said> {
         let message = self.messages.pop_front()?;
-        self.bytes -= message.len();
+        self.bytes -= Self::weight(&message);
         Some(message)
+    }
+
+    /// Those without a byte take memory, too.
+    fn weight(message: &Said) -> usize {
+        message.len() + size_of::<Said>()
     }
 
     const fn is_full(&self) -> bool {
@@ -157,7 +162,7 @@ async fn leaves(
 }
 
 fn asks(message: &Said) -> bool {
-    matches!(message, Said::Text(text) if is_create(text))
+    matches!(message, Said::Text(text, _) if is_create(text))
 }
 
 /// Takes the client's next message into the queue. With a full queue nothing is read any more, and whether the client

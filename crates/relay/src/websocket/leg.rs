@@ -1,7 +1,9 @@
 //! One side of a WebSocket: whole messages in and out, and how it ends. Pings are answered by the library, each on its
 //! own side.
 
+use std::future::poll_fn;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,6 +18,9 @@ use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Frame, Utf8Byt
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
+use super::metered::{LARGE, Meter, Metered};
+use crate::body::{Place, Room};
+
 /// A longer message leaves in frames of this length: the library moves what is left of a frame with each write, and
 /// keeps the room of the longest.
 const FRAME: usize = 256 * 1024;
@@ -26,22 +31,23 @@ const PARTING: Duration = Duration::from_secs(2);
 /// How long one that is told of a violation may go on sending, so that it can read why.
 const HEARING_OUT: Duration = Duration::from_secs(10);
 
-/// A whole message.
-#[derive(Debug, Clone)]
+/// A whole message, with the room that is taken for it where it came from a side.
+#[derive(Debug)]
 pub(super) enum Said {
-    Text(Utf8Bytes),
-    Binary(Bytes),
+    Text(Utf8Bytes, Option<Place>),
+    Binary(Bytes, Option<Place>),
 }
 
 impl Said {
+    /// One of our own.
     pub(super) fn text(text: impl Into<Utf8Bytes>) -> Self {
-        Self::Text(text.into())
+        Self::Text(text.into(), None)
     }
 
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Text(text) => text.len(),
-            Self::Binary(bytes) => bytes.len(),
+            Self::Text(text, _) => text.len(),
+            Self::Binary(bytes, _) => bytes.len(),
         }
     }
 }
@@ -88,6 +94,9 @@ impl End {
                     violated(CloseCode::Protocol, what.to_string())
                 }
             }
+            Error::Io(full) if full.kind() == io::ErrorKind::OutOfMemory => {
+                violated(CloseCode::Again, "more than there is room for now (bodies.total)".to_owned())
+            }
             Error::Io(lost) => {
                 let resets = [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe];
                 Self::Lost { reset: resets.contains(&lost.kind()), detail: lost.to_string() }
@@ -116,12 +125,16 @@ pub(super) struct Leg<S = TokioIo<Upgraded>> {
 }
 
 /// Its sending half.
-pub(super) struct To<S = TokioIo<Upgraded>>(SplitSink<WebSocketStream<S>, Message>);
+pub(super) struct To<S = TokioIo<Upgraded>>(SplitSink<WebSocketStream<Metered<S>>, Message>);
 
 /// Its receiving half.
 pub(super) struct From<S = TokioIo<Upgraded>> {
-    stream: SplitStream<WebSocketStream<S>>,
+    stream: SplitStream<WebSocketStream<Metered<S>>>,
     limit: usize,
+    meter: Meter,
+    /// The last message that was large, until the next read has begun: the library's buffer would else be the only one to
+    /// know that memory, and go on with it.
+    last: Option<Bytes>,
 }
 
 impl Leg {
@@ -138,15 +151,17 @@ impl Leg {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Leg<S> {
-    /// What we are on it is `role`; no message is longer than `limit` bytes.
-    pub(super) async fn new(io: S, role: Role, limit: usize) -> Self {
+    /// What we are on it is `role`; no message is longer than `limit` bytes, and each takes from `room`.
+    pub(super) async fn new(io: S, role: Role, limit: usize, room: &Arc<Room>) -> Self {
+        let meter = Meter::new(room);
+        let io = Metered::new(io, meter.clone());
         let config = WebSocketConfig::default()
             .read_buffer_size(READ)
             .write_buffer_size(0)
             .max_message_size(Some(limit))
             .max_frame_size(Some(limit));
         let (to, stream) = WebSocketStream::from_raw_socket(io, role, Some(config)).await.split();
-        Self { to: To(to), from: From { stream, limit } }
+        Self { to: To(to), from: From { stream, limit, meter, last: None } }
     }
 
     /// Says goodbye, and waits for a while until the other side has heard it.
@@ -179,9 +194,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> From<S> {
     /// The next message, or the end. Nothing is lost where this is dropped before it is ready.
     pub(super) async fn next(&mut self) -> Got {
         loop {
-            match self.stream.next().await {
-                Some(Ok(Message::Text(text))) => return Got::Said(Said::Text(text)),
-                Some(Ok(Message::Binary(bytes))) => return Got::Said(Said::Binary(bytes)),
+            let next = poll_fn(|cx| {
+                let polled = self.stream.poll_next_unpin(cx);
+                self.last = None;
+                polled
+            });
+            match next.await {
+                Some(Ok(Message::Text(text))) => {
+                    let place = self.place(text.as_ref());
+                    return Got::Said(Said::Text(text, Some(place)));
+                }
+                Some(Ok(Message::Binary(bytes))) => {
+                    let place = self.place(&bytes);
+                    return Got::Said(Said::Binary(bytes, Some(place)));
+                }
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
                 Some(Ok(Message::Close(frame))) => return Got::End(End::Closed(frame)),
                 Some(Err(error)) => return Got::End(End::of(&error, self.limit)),
@@ -192,6 +218,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> From<S> {
             }
         }
     }
+
+    fn place(&mut self, message: &Bytes) -> Place {
+        self.last = (message.len() > LARGE).then(|| message.clone());
+        self.meter.take(message.len())
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> To<S> {
@@ -200,9 +231,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> To<S> {
     /// # Errors
     /// Where the connection is lost.
     pub(super) async fn send(&mut self, said: Said) -> Result<(), String> {
-        let (kind, bytes) = match said {
-            Said::Text(text) => (Data::Text, Bytes::from(text)),
-            Said::Binary(bytes) => (Data::Binary, bytes),
+        let (kind, bytes, _place) = match said {
+            Said::Text(text, place) => (Data::Text, Bytes::from(text), place),
+            Said::Binary(bytes, place) => (Data::Binary, bytes, place),
         };
         // One that is empty is a frame, too.
         for start in (0..bytes.len().max(1)).step_by(FRAME) {

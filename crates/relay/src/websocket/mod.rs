@@ -20,6 +20,7 @@ mod call;
 mod client;
 mod leg;
 mod memory;
+mod metered;
 mod session;
 mod upgrade;
 
@@ -124,7 +125,7 @@ pub(crate) async fn open(
     tokio::spawn(async move {
         let _place = place;
         let Ok(io) = client_side.await else { return };
-        let leg = Leg::new(TokioIo::new(io), Role::Server, limit).await;
+        let leg = Leg::new(TokioIo::new(io), Role::Server, limit, &shared.room).await;
         let client = Client::new(leg, limit, every, kind == Kind::Codex);
         Session { current, wanted, wishes, client, upstream, refused }.run().await;
     });

@@ -116,10 +116,10 @@ impl Session {
             };
             match message {
                 // Apart, so that a session with nothing to do is small.
-                Said::Text(text) if is_create(&text) => {
-                    Box::pin(call::serve(self, &shared, text)).await?;
+                Said::Text(text, place) if is_create(&text) => {
+                    Box::pin(call::serve(self, &shared, text, place)).await?;
                 }
-                other @ (Said::Text(_) | Said::Binary(_)) => self.pass(&shared, other).await?,
+                other @ (Said::Text(..) | Said::Binary(..)) => self.pass(&shared, other).await?,
             }
         }
     }
@@ -160,12 +160,12 @@ impl Session {
             };
             silence.restart();
             let heard = match &message {
-                Said::Text(text) => {
+                Said::Text(text, _) => {
                     let data = text.as_bytes();
                     let event = sse::Event { name: b"", data, starts: 0, ends: 0, cut_short: false };
                     dialect.hear(&event, &mut Parts::default())
                 }
-                Said::Binary(_) => Heard::Output,
+                Said::Binary(..) => Heard::Output,
             };
             self.client.send(message).await?;
             if matches!(heard, Heard::End | Heard::Fault) {

@@ -227,7 +227,8 @@ pub(super) async fn connect(shared: &Shared, wanted: &Wanted) -> Result<Opened, 
     let limit = usize::try_from(shared.config.limits.message).unwrap_or(usize::MAX);
     match hyper::upgrade::on(&mut answer).await {
         Ok(io) => {
-            Ok(Opened { leg: Leg::new(TokioIo::new(io), Role::Client, limit).await, headers, extensions })
+            let leg = Leg::new(TokioIo::new(io), Role::Client, limit, &shared.room).await;
+            Ok(Opened { leg, headers, extensions })
         }
         Err(error) => Err(malformed(&error.to_string())),
     }

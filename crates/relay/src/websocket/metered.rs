@@ -1,0 +1,245 @@
+//! The I/O below one side of a WebSocket. It takes room for messages as they come, so that all of them together stay below
+//! a limit, whatever is announced, and sees to it that the library can let the memory of a large one go.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::body::{Place, Room};
+
+/// A frame with more than this is large.
+pub(super) const LARGE: usize = 64 * 1024;
+
+/// The room that is taken for what has come and has not been asked for yet.
+#[derive(Debug, Clone)]
+pub(super) struct Meter(Arc<Mutex<Place>>);
+
+impl Meter {
+    pub(super) fn new(room: &Arc<Room>) -> Self {
+        Self(Arc::new(Mutex::new(Place::none(room))))
+    }
+
+    fn grow(&self, bytes: usize) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).grow(bytes)
+    }
+
+    /// The place of a message of so many bytes, which has come whole.
+    pub(super) fn take(&self, bytes: usize) -> Place {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).split(bytes)
+    }
+}
+
+/// Where in a frame the bytes that pass are (RFC 6455, section 5.2).
+#[derive(Debug, Default)]
+struct Framing {
+    head: [u8; 14],
+    has: usize,
+    /// What is still to come of a payload.
+    left: u64,
+    /// The payload is part of a message.
+    counts: bool,
+}
+
+impl Framing {
+    /// Goes over bytes, but not beyond the head of a large frame. How many those are, and how many of them are of
+    /// messages.
+    fn pass(&mut self, bytes: &[u8]) -> (usize, usize) {
+        let (mut at, mut counted) = (0, 0);
+        while let Some(&byte) = bytes.get(at) {
+            if self.left > 0 {
+                let some = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len() - at);
+                self.left -= some as u64;
+                at += some;
+                counted += if self.counts { some } else { 0 };
+                continue;
+            }
+            self.head[self.has] = byte;
+            self.has += 1;
+            at += 1;
+            let Some(length) = self.length() else { continue };
+            self.has = 0;
+            self.left = length;
+            // From 8 on they are control frames (section 5.5).
+            self.counts = self.head[0] & 0x08 == 0;
+            if length > LARGE as u64 {
+                break;
+            }
+        }
+        (at, counted)
+    }
+
+    /// The payload's length, once the head is there.
+    fn length(&self) -> Option<u64> {
+        let [_, second, rest @ ..] = self.head;
+        if self.has < 2 {
+            return None;
+        }
+        let mask = if second & 0x80 == 0 { 0 } else { 4 };
+        let short = second & 0x7f;
+        let extended = match short {
+            126 => 2,
+            127 => 8,
+            _ => 0,
+        };
+        if self.has < 2 + extended + mask {
+            return None;
+        }
+        let long = rest.iter().take(extended).fold(0, |long, &byte| long << 8 | u64::from(byte));
+        Some(if extended == 0 { u64::from(short) } else { long })
+    }
+}
+
+/// I/O that is metered.
+#[derive(Debug)]
+pub(super) struct Metered<S> {
+    io: S,
+    framing: Framing,
+    meter: Meter,
+    /// What was read and is to be passed on with the next read: the begin of a large payload, which the library is to
+    /// see apart from its head. Then it makes room for just that payload; behind other bytes it would hold on to all of
+    /// it for as long as the connection lives.
+    ahead: Vec<u8>,
+}
+
+impl<S> Metered<S> {
+    pub(super) fn new(io: S, meter: Meter) -> Self {
+        Self { io, framing: Framing::default(), meter, ahead: Vec::new() }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
+    /// # Errors
+    /// `OutOfMemory` where there is no room for what came.
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let start = into.filled().len();
+        if this.ahead.is_empty() {
+            ready!(Pin::new(&mut this.io).poll_read(cx, into))?;
+        } else {
+            let some = this.ahead.len().min(into.remaining());
+            into.put_slice(&this.ahead[..some]);
+            this.ahead = this.ahead.split_off(some);
+        }
+        let read = into.filled().get(start..).unwrap_or_default();
+        let (passed, counted) = this.framing.pass(read);
+        if let Some(rest) = read.get(passed..)
+            && !rest.is_empty()
+        {
+            this.ahead.splice(0..0, rest.iter().copied());
+            into.set_filled(start + passed);
+        }
+        if !this.meter.grow(counted) {
+            return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().io).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().io).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    /// A frame; masked ones come from clients.
+    fn frame(first: u8, length: usize, masked: bool) -> Vec<u8> {
+        let mask = if masked { 0x80 } else { 0 };
+        let mut frame = vec![first];
+        match length {
+            0..126 => frame.push(mask | u8::try_from(length).unwrap()),
+            126..65_536 => {
+                frame.push(mask | 126);
+                frame.extend(u16::try_from(length).unwrap().to_be_bytes());
+            }
+            _ => {
+                frame.push(mask | 127);
+                frame.extend((length as u64).to_be_bytes());
+            }
+        }
+        frame.extend(std::iter::repeat_n(7, if masked { 4 } else { 0 }));
+        frame.extend(std::iter::repeat_n(0x82, length));
+        frame
+    }
+
+    async fn read_all(
+        bytes: &[u8],
+        room: &Arc<Room>,
+        at_once: usize,
+    ) -> (Vec<Vec<u8>>, Meter, io::Result<()>) {
+        let meter = Meter::new(room);
+        let mut metered = Metered::new(bytes, meter.clone());
+        let (mut pieces, mut buffer) = (Vec::new(), vec![0; at_once]);
+        loop {
+            match metered.read(&mut buffer).await {
+                Ok(0) => return (pieces, meter, Ok(())),
+                Ok(read) => pieces.push(buffer[..read].to_vec()),
+                Err(error) => return (pieces, meter, Err(error)),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_pass_as_they_are_and_messages_alone_count(
+            frames in prop::collection::vec((0u8..16, prop_oneof![0usize..200, 65_000usize..70_000], any::<bool>()), 0..6),
+            at_once in prop_oneof![1usize..20, Just(8192)],
+        ) {
+            let bytes: Vec<u8> = frames.iter().flat_map(|&(first, length, masked)| frame(first, length, masked)).collect();
+            let of_messages: usize = frames.iter().filter(|&&(first, ..)| first < 8).map(|&(_, length, _)| length).sum();
+            let room = Room::new(1 << 20);
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let (pieces, meter, ended) = runtime.block_on(read_all(&bytes, &room, at_once));
+            prop_assert!(ended.is_ok());
+            prop_assert_eq!(room.left(), (1 << 20) - of_messages);
+            let mut at = 0;
+            let mut heads = Vec::new();
+            for &(first, length, masked) in &frames {
+                let whole = frame(first, length, masked).len();
+                at += whole;
+                if length > LARGE {
+                    heads.push(at - length);
+                }
+            }
+            let mut ends = Vec::new();
+            for piece in &pieces {
+                ends.push(ends.last().copied().unwrap_or(0) + piece.len());
+            }
+            prop_assert!(heads.iter().all(|head| ends.contains(head)), "a large payload comes apart from its head");
+            prop_assert_eq!(pieces.concat(), bytes);
+            drop(meter.take(of_messages));
+            prop_assert_eq!(room.left(), 1 << 20);
+        }
+    }
+
+    #[tokio::test]
+    async fn room_is_taken_as_bytes_come_and_not_as_they_are_announced() {
+        let room = Room::new(100_000);
+        let announced = frame(0x82, 1_000_000, true);
+        let (_, meter, ended) = read_all(&announced[..50_000], &room, 8192).await;
+        assert!(ended.is_ok() && room.left() > 50_000);
+        drop(meter);
+        assert_eq!(room.left(), 100_000);
+        let (_, meter, ended) = read_all(&announced, &room, 8192).await;
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+        drop(meter);
+        assert_eq!(room.left(), 100_000);
+    }
+}
