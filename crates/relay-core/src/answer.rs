@@ -193,7 +193,7 @@ fn refuse(listener: &Listener<'_>, why: Why, failure: &Failure) -> Say {
         Why::MayHaveRun if failure.told == Told::ByStatus && obeys => {
             return Say::Upstream(Touch { refuse_retry: true, status: None });
         }
-        Why::MayHaveRun | Why::StillRunning => MAY_HAVE_RUN,
+        Why::MayHaveRun | Why::StillRunning | Why::Barred(Bar::Unfit) => MAY_HAVE_RUN,
         Why::Barred(_) if listener.kind == Kind::GeminiCli => NOT_AGAIN,
         Why::Barred(_) => status_of(Fault::NeverSent),
     };
@@ -334,6 +334,7 @@ fn refusal_code(why: Why, failure: &Failure) -> &'static str {
         Why::StillRunning => "upstream_no_response",
         Why::Barred(Bar::Certificate) => "upstream_certificate_refused",
         Why::Barred(Bar::Proxy) => "proxy_refused",
+        Why::Barred(Bar::Unfit) => "upstream_answer_unfit",
         Why::MayHaveRun if failure.code.as_deref() == Some("reset") => "upstream_reset_replay_refused",
         Why::MayHaveRun => "upstream_closed_before_response",
     }
@@ -372,6 +373,14 @@ fn refusal(listener: &Listener<'_>, why: Why, failure: &Failure) -> String {
             format!("the proxy on the way to {who} does not let the relay through{}.", after_colon(failure)),
             "put its user name and password into HTTPS_PROXY or the key `proxy`, have it allow this connection, or \
              set `proxy = \"none\"`",
+        ),
+        Why::Barred(Bar::Unfit) => (
+            format!(
+                "the answer of {who} cannot be passed on{} ({sends}, {seconds:.1} s); the request may have run, so it \
+                 was not sent again.",
+                after_colon(failure)
+            ),
+            "raise `limits.message` where it is too long, or set `websocket = \"refuse\"` for this service",
         ),
     };
     lines(listener, failure, &what, hint)

@@ -123,8 +123,13 @@ pub enum Why {
 
 impl Why {
     /// Every one.
-    pub const ALL: [Self; 4] =
-        [Self::MayHaveRun, Self::StillRunning, Self::Barred(Bar::Certificate), Self::Barred(Bar::Proxy)];
+    pub const ALL: [Self; 5] = [
+        Self::MayHaveRun,
+        Self::StillRunning,
+        Self::Barred(Bar::Certificate),
+        Self::Barred(Bar::Proxy),
+        Self::Barred(Bar::Unfit),
+    ];
 
     /// The name in logs.
     #[must_use]
@@ -134,6 +139,7 @@ impl Why {
             Self::StillRunning => "still_running",
             Self::Barred(Bar::Certificate) => "certificate",
             Self::Barred(Bar::Proxy) => "proxy",
+            Self::Barred(Bar::Unfit) => "unfit",
         }
     }
 }
@@ -398,6 +404,9 @@ impl Call {
 
     fn go_on(&mut self, failure: Box<Failure>, now: Moment, dice: &mut dyn Dice) -> Result<(), Ending> {
         let Some(evidence) = failure.evidence else { return Err(Ending::Passed(failure)) };
+        if let Some(bar) = failure.barred {
+            return Err(Ending::Refused(Why::Barred(bar), failure));
+        }
         let harmless = self.nature.operation == Operation::Pure;
         if evidence == Evidence::MaybeRan && !self.budget.grants_any() && !harmless {
             return Err(Ending::Refused(Why::MayHaveRun, failure));
@@ -409,9 +418,6 @@ impl Call {
             Right::Failed | Right::Grant => return Err(Ending::Returned(failure)),
             Right::Never if evidence == Evidence::NoAnswer => {
                 return Err(Ending::Refused(Why::StillRunning, failure));
-            }
-            Right::Never if let Some(bar) = failure.barred => {
-                return Err(Ending::Refused(Why::Barred(bar), failure));
             }
             Right::Never => return Err(Ending::Returned(failure)),
         }

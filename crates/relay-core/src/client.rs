@@ -89,6 +89,12 @@ impl Kind {
             Self::Other => false,
         }
     }
+
+    /// Whether an event counts as a sign of life on a WebSocket, and a ping does not: measured with Codex CLI 0.171.0.
+    #[must_use]
+    pub const fn lives_by_events(self) -> bool {
+        matches!(self, Self::Codex)
+    }
 }
 
 /// One turn of a Codex thread: what its re-sends have in common.

@@ -19,11 +19,10 @@ pub enum Right {
 /// The table. One row per kind of evidence; a final failure has none and never comes here.
 #[must_use]
 pub fn right(evidence: Evidence, nature: &Nature, failure: &Failure) -> Right {
-    if !nature.kept && evidence != Evidence::NeverSent {
+    if failure.barred.is_some() || (!nature.kept && evidence != Evidence::NeverSent) {
         return Right::Never;
     }
     match evidence {
-        Evidence::NeverSent if failure.barred.is_some() => Right::Never,
         Evidence::NeverSent => Right::Free,
         Evidence::Refused => match nature.operation {
             Operation::Generation | Operation::Pure => Right::Free,

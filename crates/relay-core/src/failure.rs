@@ -25,6 +25,8 @@ pub enum Bar {
     Certificate,
     /// The proxy on the way does not let us through.
     Proxy,
+    /// What the service sends cannot be passed on, and would come again: too long for us, or broken in its form.
+    Unfit,
 }
 
 /// One failed send.
@@ -48,7 +50,7 @@ pub struct Failure {
     pub code: Option<Box<str>>,
     /// The upstream's own words. May hold anything: redact before it is shown, never put it into an event.
     pub message: Option<Box<str>>,
-    /// What stands in the way where it was never sent and never is worth another try.
+    /// What stands in the way where another try is worth nothing, whatever is known of this one.
     pub barred: Option<Bar>,
     /// Where nothing was answered: the last thing that an earlier send of the same call was answered.
     pub earlier: Option<Box<Self>>,

@@ -59,6 +59,8 @@ struct Cuts {
     count: u32,
     not_before: Moment,
     at: Moment,
+    /// What the call that was cut before any output has spent, until the one that resumes it has it.
+    spent: Option<Spent>,
 }
 
 /// The memory of failed calls.
@@ -132,8 +134,20 @@ impl Ledger {
         self.cuts.retain(|_, cuts| now.since(cuts.at) <= CUTS_KEPT || cuts.not_before > now);
         forget_oldest(&mut self.cuts, |cuts| cuts.at);
         let count = self.cuts(turn, now).saturating_add(1);
-        self.cuts.insert(turn.clone(), Cuts { count, not_before, at: now });
+        self.cuts.insert(turn.clone(), Cuts { count, not_before, at: now, spent: None });
         count
+    }
+
+    /// The cut turn had no output yet: the call that resumes it is the same call, and goes on from what it has spent.
+    pub fn bequeath(&mut self, turn: &Turn, spent: Spent) {
+        if let Some(cuts) = self.cuts.get_mut(turn) {
+            cuts.spent = Some(spent);
+        }
+    }
+
+    /// What the call that resumes a turn goes on from, for the first that asks.
+    pub fn inherit_cut(&mut self, turn: &Turn) -> Option<Spent> {
+        self.cuts.get_mut(turn)?.spent.take()
     }
 
     /// When the call that resumes a cut turn may be sent.
@@ -256,6 +270,17 @@ mod tests {
         assert_eq!(ledger.resumes_at(&one, soon), None);
         ledger.completed(&one);
         assert_eq!((ledger.cuts(&one, NOW), ledger.cuts(&other, NOW)), (0, 1));
+    }
+
+    #[test]
+    fn a_turn_that_was_cut_before_output_goes_on_from_what_it_has_spent() {
+        let mut ledger = Ledger::default();
+        let one = turn("a").unwrap();
+        ledger.cut(&one, NOW, NOW);
+        assert_eq!(ledger.inherit_cut(&one), None);
+        ledger.bequeath(&one, SPENT);
+        assert_eq!(ledger.inherit_cut(&turn("b").unwrap()), None);
+        assert_eq!((ledger.inherit_cut(&one), ledger.inherit_cut(&one)), (Some(SPENT), None));
     }
 
     #[test]

@@ -237,18 +237,16 @@ impl OpenCall {
             return;
         }
         self.refused_late(fault);
-        self.cut_and_resume(fault);
+        self.cut_and_resume(fault, None);
     }
 
-    fn cut_and_resume(&mut self, fault: &Failure) {
-        if self.closed {
-            return;
-        }
+    fn cut_and_resume(&mut self, fault: &Failure, not_before: Option<Moment>) {
         let now = self.now();
         let earlier = self.client.turn.as_ref().map_or(0, |turn| self.shared.ledger().cuts(turn, now));
         let wait = self.call.wait_after_cut(fault, earlier, &mut RealDice::default());
+        let not_before = not_before.unwrap_or(now + wait);
         let cuts =
-            self.client.turn.as_ref().map_or(0, |turn| self.shared.ledger().cut(turn, now + wait, now));
+            self.client.turn.as_ref().map_or(0, |turn| self.shared.ledger().cut(turn, not_before, now));
         self.emit(&Event::StreamCut { fault: fault.fault, cuts });
         self.close(Outcome::Cut);
     }
@@ -259,10 +257,18 @@ impl OpenCall {
         self.shared.ledger().cuts(turn, self.now()) < self.shared.config.client(self.client.kind).cuts
     }
 
-    /// The client is made to send the whole input over a new connection, since what the call goes on from is lost: it
-    /// does, but not at once. Whatever failed was told to the lane before.
-    pub(crate) fn resumed(&mut self, fault: &Failure) {
-        self.cut_and_resume(fault);
+    /// The client is made to send the whole input over a new connection, since what the call goes on from is lost. It is
+    /// the same call then, and waits as this one would have: until `not_before`, if it does already. Whatever failed was
+    /// told to the lane before.
+    pub(crate) fn resumed(&mut self, fault: &Failure, not_before: Option<Moment>) {
+        if self.closed {
+            return;
+        }
+        let spent = self.call.bequest(false);
+        self.cut_and_resume(fault, not_before);
+        if let Some(turn) = &self.client.turn {
+            self.shared.ledger().bequeath(turn, spent);
+        }
     }
 
     /// The answer completes its turn, however the call ends: the turn's cuts count anew.

@@ -266,7 +266,10 @@ async fn forward(
     };
     let upgrades = tunnel::is_upgrade(&request);
     // A WebSocket opens with GET on the path that a POST generates on.
-    let generates = || route(&Method::POST, path_of(&full)).operation == Operation::Generation;
+    let generates = || {
+        let route = route(&Method::POST, path_of(&full));
+        route.operation == Operation::Generation && route.dialect.speaks_websocket()
+    };
     let asks_on_websocket = upgrades && tunnel::is_websocket(request.headers()) && generates();
     let verdict = judge(request.headers(), &full);
     let ask = target::Ask { method: &request.method().clone(), path_and_query: &full, verdict: &verdict };

@@ -154,7 +154,7 @@ impl Understood {
 
     /// Whether it goes on from an answer that only the connection it was sent on knows.
     pub(crate) fn goes_on(&self) -> bool {
-        self.peeked.as_ref().is_some_and(|body| body.previous_response_id)
+        self.peeked.as_ref().is_some_and(|body| body.previous_response_id && !body.stores)
     }
 
     /// The call.
@@ -318,6 +318,10 @@ fn nature(operation: Operation, kept: bool, peeked: Option<&Peek>) -> Nature {
 fn inherited(shared: &Shared, client: &Client, body: &Arc<KeptBody>, now: Moment) -> (Spent, Option<Moment>) {
     shared.register(body);
     let not_before = client.turn.as_ref().and_then(|turn| shared.ledger().resumes_at(turn, now));
+    let cut = client.turn.as_ref().and_then(|turn| shared.ledger().inherit_cut(turn));
+    if let Some(spent) = cut {
+        return (spent, not_before);
+    }
     // Hashing a body costs; where nothing is remembered there is nothing to ask.
     let nothing = shared.ledger().is_empty();
     let hash = if nothing { None } else { body.hash() };

@@ -72,6 +72,11 @@ pub trait Dialect: Sync + std::fmt::Debug {
         format!("data: {error}\n\n")
     }
 
+    /// Whether its requests may come as the messages of a WebSocket, as [`responses_socket`] has them.
+    fn speaks_websocket(&self) -> bool {
+        false
+    }
+
     /// Whether its streams may be JSON values one after another, rather than events.
     fn streams_values(&self) -> bool {
         false

@@ -24,6 +24,10 @@ impl Dialect for OpenAiResponses {
         "openai_responses"
     }
 
+    fn speaks_websocket(&self) -> bool {
+        true
+    }
+
     fn rules(&self) -> &'static [Rule] {
         &[]
     }

@@ -8,7 +8,10 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
+use super::{Dialect, Heard, Parts};
+use crate::fault::Fault;
 use crate::json::{beginning, type_of};
+use crate::sse;
 
 /// A sign of life that every client takes for one and none for output.
 pub const KEEPALIVE: &str = r#"{"type":"keepalive"}"#;
@@ -37,6 +40,40 @@ pub fn is_used_up(code: Option<&str>) -> bool {
     code == Some(CONNECTION_IS_USED_UP)
 }
 
+/// What a close of the service with this code says of the request that it came instead of an answer to; `None` where it
+/// says nothing, and the request may have run. These say that it was not, and will not be, taken (RFC 6455, section
+/// 7.4.1).
+#[must_use]
+pub const fn fault_of_close(code: u16) -> Option<Fault> {
+    match code {
+        1002 | 1003 | 1007 | 1008 => Some(Fault::BadRequest),
+        1009 => Some(Fault::TooLong),
+        _ => None,
+    }
+}
+
+/// Whether an answer's last word is in this message: its end, or that it failed.
+#[must_use]
+pub fn is_last(dialect: &dyn Dialect, message: &str) -> bool {
+    let data = message.as_bytes();
+    let event = sse::Event { name: b"", data, starts: 0, ends: 0, cut_short: false };
+    matches!(dialect.hear(&event, &mut Parts::default()), Heard::End | Heard::Fault)
+}
+
+/// Which answer a message belongs to, where it says so.
+#[must_use]
+pub fn answer_of(message: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Message {
+        response: Answer,
+    }
+    #[derive(serde::Deserialize)]
+    struct Answer {
+        id: String,
+    }
+    serde_json::from_str::<Message>(message).ok().map(|message| message.response.id)
+}
+
 /// The status and the headers that an error message is wrapped with: what an HTTP answer would have had.
 pub(crate) fn wrapped(message: &[u8]) -> Option<(u16, HeaderMap)> {
     let members = beginning(message, &["type", "status", "headers"]);
@@ -48,8 +85,12 @@ pub(crate) fn wrapped(message: &[u8]) -> Option<(u16, HeaderMap)> {
     let told = members.get("headers").and_then(|told| serde_json::from_str::<Value>(told).ok());
     for (name, value) in told.iter().filter_map(Value::as_object).flatten() {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
-            headers.append(name, value);
+        let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) else {
+            continue;
+        };
+        // There is a limit to how many can be told.
+        if headers.try_append(name, value).is_err() {
+            break;
         }
     }
     Some((status, headers))
@@ -100,6 +141,34 @@ mod tests {
         ] {
             assert_eq!(wrapped(other.as_bytes()), None, "{other}");
         }
+    }
+
+    #[test]
+    fn more_headers_than_there_is_room_for_are_left_out() {
+        let headers: serde_json::Map<String, Value> =
+            (0..40_000).map(|number| (format!("x-{number}"), "1".into())).collect();
+        let told = json!({"type": "error", "status": 503, "headers": headers}).to_string();
+        let (status, headers) = wrapped(told.as_bytes()).unwrap();
+        assert!(status == 503 && headers.len() > 1000);
+    }
+
+    #[test]
+    fn a_message_names_its_answer() {
+        assert_eq!(
+            answer_of(r#"{"type":"response.failed","response":{"id":"r","x":[1]}}"#).as_deref(),
+            Some("r")
+        );
+        for other in [r#"{"type":"error","response":null}"#, r#"{"response":{"id":3}}"#, "[]", ""] {
+            assert_eq!(answer_of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn closes_that_speak_of_the_request_are_told_from_those_that_do_not() {
+        let faults =
+            [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1011, 1012, 1013, 3000, 4008].map(fault_of_close);
+        let (bad, long) = (Some(Fault::BadRequest), Some(Fault::TooLong));
+        assert_eq!(faults, [None, None, bad, bad, bad, bad, long, None, None, None, None, None]);
     }
 
     #[test]

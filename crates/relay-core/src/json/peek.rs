@@ -36,6 +36,9 @@ pub struct Peek {
     pub compaction: bool,
     /// Its input points to an item that the service keeps.
     pub item_reference: bool,
+    /// The service is to keep the answer, so that a later request goes on from it wherever it comes in: it does unless
+    /// `store` is false.
+    pub stores: bool,
     /// It asks for no answer: Codex makes a WebSocket ready with it (`"generate": false`).
     pub prewarms: bool,
     /// What Codex says of its turn over HTTP in the header `x-codex-turn-metadata`; on a WebSocket it stands here.
@@ -57,6 +60,7 @@ const TOP: &[&str] = &[
     "container",
     "web_search_options",
     "request",
+    "store",
     "generate",
     "client_metadata",
 ];
@@ -130,6 +134,7 @@ pub fn peek(body: &[u8]) -> Option<Peek> {
             || top.is_full("mcp_servers")
             || top.is_full("container"),
         read_only_hosted: peek.read_only_hosted || top.get("web_search_options").is_some(),
+        stores: top.get("store") != Some("false"),
         prewarms: top.get("generate") == Some("false"),
         turn_metadata: top
             .get("client_metadata")

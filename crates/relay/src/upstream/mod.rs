@@ -241,6 +241,18 @@ impl<B: Payload> Upstreams<B> {
     /// # Errors
     /// Where no answer began; the failure says what is proven. There is no time limit here once connected.
     pub async fn send(&self, ask: Ask<B>) -> Result<Response<AnswerBody>, Box<SendFailure<B>>> {
+        self.send_over(ask, || {}).await
+    }
+
+    /// The same; `connected` is called when there is a connection to send it on.
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn send_over(
+        &self,
+        ask: Ask<B>,
+        connected: impl FnOnce(),
+    ) -> Result<Response<AnswerBody>, Box<SendFailure<B>>> {
         let Ask { way, mut request, fresh, may_reuse_stale } = ask;
         *request.version_mut() = Version::HTTP_11;
         let held = if fresh { None } else { self.pool.take(&way, may_reuse_stale).await };
@@ -259,6 +271,7 @@ impl<B: Payload> Upstreams<B> {
                 }
             },
         };
+        connected();
         match carrier {
             Carrier::Shared(place) => send_among_others(place, &way, request).await,
             Carrier::Lent(lease) => {

@@ -3,32 +3,31 @@
 use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::StatusCode;
 use relay_core::answer::{SayMessage, say_in_message};
 use relay_core::call::{Ending, Step, Stop, Waiting};
-use relay_core::client::Kind;
-use relay_core::dialect::responses_socket::{is_used_up, wants_full_input, wrap};
+use relay_core::dialect::responses_socket::{answer_of, fault_of_close, is_used_up, wants_full_input, wrap};
 use relay_core::event::{Outcome, Transport};
-use relay_core::failure::Failure;
+use relay_core::failure::{Bar, Failure};
 use relay_core::moment::Moment;
 use relay_core::preamble::{Preamble, Verdict};
 use relay_core::{Evidence, Fault};
 use tokio_tungstenite::tungstenite::{Bytes, Utf8Bytes};
 
+use super::HANDSHAKE;
 use super::leg::{End, Got, Said};
-use super::session::{Parting, Session, next_of};
-use super::unspoken;
-use super::upgrade::{Refusal, connect};
+use super::session::{Parting, Session};
+use super::upgrade::{Unopened, open};
+use super::upstream::next_of;
 use crate::body::Place;
-use crate::clock::{IdleLimit, sleep_until};
+use crate::clock::{Clock, IdleLimit, sleep_until};
 use crate::drive::Drive;
 use crate::shared::Shared;
 use crate::understand::{Came, Understood};
 
-/// So long a handshake may take in the middle of a session, once the connection stands.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Of what a failed send was answered this much is kept while its call waits; what is longer is told in our words.
+const TOLD: usize = 64 * 1024;
 
 /// What came of a send.
 enum Sent {
@@ -39,7 +38,7 @@ enum Sent {
     /// The service wants all of the input, which only the client has; the messages that told of it.
     WantsFullInput(Box<Failure>, Vec<Said>),
     /// The upstream speaks no WebSocket after all.
-    Unspoken(String),
+    Unspoken,
 }
 
 struct Call<'s> {
@@ -51,6 +50,8 @@ struct Call<'s> {
     goes_on: bool,
     /// How the upstream's side ended, where it did.
     end: Option<End>,
+    /// The answer that failed, by its name: the service may say more of it.
+    failed: Option<String>,
 }
 
 /// Serves a request of the session to its end.
@@ -74,7 +75,9 @@ pub(super) async fn serve(
         refused: session.refused.clone(),
     };
     let wanted = &session.wanted;
-    let understood = Understood::of(shared, &wanted.parts, &wanted.path, came, session.wishes.clone()).await;
+    session.client.begins_to_wait();
+    let reading = Understood::of(shared, &wanted.parts, &wanted.path, came, session.wishes.clone());
+    let understood = session.client.awaits(reading).await?;
     if understood.prewarms() {
         return session.prewarm(shared, Said::Text(text, place)).await;
     }
@@ -85,15 +88,15 @@ pub(super) async fn serve(
         place => (None, place),
     };
     let drive = understood.into_call(shared, wanted.parts.clone(), wanted.target.clone(), (kept, None));
-    session.client.begins_to_wait();
-    Call { session, shared: Arc::clone(shared), drive, text, goes_on, end: None }.run().await
+    let failed = session.failed.take();
+    Call { session, shared: Arc::clone(shared), drive, text, goes_on, end: None, failed }.run().await
 }
 
 impl Call<'_> {
     async fn run(mut self) -> Result<(), Parting> {
         let mut told = Vec::new();
         if self.goes_on && self.session.upstream.is_none() {
-            return self.resumes(&lost(), told).await;
+            return self.resumes(&lost(), None, told).await;
         }
         loop {
             let now = self.drive.open.now();
@@ -101,17 +104,21 @@ impl Call<'_> {
             self.drive.open.emit_pending();
             match step {
                 Step::Wait(waiting) => {
+                    if told.iter().map(Said::len).sum::<usize>() > TOLD {
+                        told.clear();
+                    }
                     if self.wait(&waiting).await? {
-                        return self.resumes(&lost(), told).await;
+                        return self.resumes(&lost(), waiting.not_before, told).await;
                     }
                 }
                 Step::Send { .. } => match self.send().await? {
                     Sent::Served(held, preamble) => return self.pass(held, *preamble).await,
-                    Sent::WantsFullInput(failure, messages) => return self.resumes(&failure, messages).await,
-                    Sent::Unspoken(why) => {
-                        unspoken(&self.shared, &self.session.wanted, &why);
+                    Sent::WantsFullInput(failure, messages) => {
+                        return self.resumes(&failure, None, messages).await;
+                    }
+                    Sent::Unspoken => {
                         self.drive.open.close(Outcome::Returned);
-                        return Err(Parting::again("the service speaks no WebSocket there; use HTTP"));
+                        return Err(Parting::unspoken());
                     }
                     Sent::Failed(failure, messages) => {
                         told = messages;
@@ -119,7 +126,9 @@ impl Call<'_> {
                         self.drive.open.failed(*failure);
                         let goes_again = self.drive.open.call().waiting().is_some();
                         if goes_again && self.goes_on && self.session.upstream.is_none() {
-                            return self.resumes(&again, told).await;
+                            let not_before =
+                                self.drive.open.call().waiting().and_then(|waiting| waiting.not_before);
+                            return self.resumes(&again, not_before, told).await;
                         }
                     }
                 },
@@ -162,16 +171,18 @@ impl Call<'_> {
         {
             return Ok(failed);
         }
+        let by = self.drive.first_byte_by(sent);
         let Session { client, upstream, .. } = &mut *self.session;
-        if let Some(leg) = upstream.as_mut() {
-            let sending = leg.to.send(Said::text(self.text.clone()));
-            if let Err(detail) = client.awaits(sending).await? {
-                *upstream = None;
-                self.end = Some(End::Lost { reset: true, detail: detail.clone() });
-                let failure = Failure::of_transport(Fault::BrokenStream, Evidence::MaybeRan);
-                let failure = Failure { code: Some("reset".into()), ..failure.saying(detail) };
-                return Ok(Sent::Failed(Box::new(failure), Vec::new()));
+        let arrives = async {
+            let Some(upstream) = upstream.as_mut() else { return true };
+            tokio::select! {
+                biased;
+                () = upstream.send(Said::text(self.text.clone())) => true,
+                () = passed(&*self.shared.clock, by) => false,
             }
+        };
+        if !client.awaits(arrives).await? {
+            return Ok(self.no_answer(sent));
         }
         self.listen(sent).await
     }
@@ -180,35 +191,27 @@ impl Call<'_> {
     async fn connect(&mut self) -> Result<Option<Sent>, Parting> {
         let (shared, wanted) = (&self.shared, &self.session.wanted);
         let within = HANDSHAKE + shared.config.timeouts.connect;
-        let connecting = tokio::time::timeout(within, connect(shared, wanted));
-        let connected = self.session.client.awaits(connecting).await?;
-        let (memory, now) = (&shared.websockets, shared.clock.now());
-        let failed = match connected {
-            Ok(Ok(opened)) => {
-                memory.opened(wanted, now);
-                self.session.upstream = Some(opened.leg);
+        let opened = self.session.client.awaits(open(shared, wanted, within)).await?;
+        Ok(Some(match opened {
+            Ok(opened) => {
+                self.session.upstream = Some(opened.upstream);
                 return Ok(None);
             }
-            Ok(Err(Refusal::Answered(answered))) if answered.is_no_websocket() => {
-                Sent::Unspoken(format!("it answered {}", answered.status.as_u16()))
-            }
-            Ok(Err(Refusal::Answered(answered))) => {
-                memory.refused(wanted, &answered.failure, now);
+            Err(Unopened::Unspoken) => Sent::Unspoken,
+            Err(Unopened::Declined(answered) | Unopened::Refused(_, answered)) => {
                 let told = wrap(answered.status.as_u16(), &answered.headers, &answered.body);
                 Sent::Failed(Box::new(answered.failure), vec![Said::text(told)])
             }
-            Ok(Err(Refusal::Unreached(failure))) => Sent::Failed(failure, Vec::new()),
-            Ok(Err(Refusal::Silent(_))) | Err(_) if memory.silent(wanted, now) => {
-                Sent::Unspoken("it does not answer".to_owned())
-            }
-            Ok(Err(Refusal::Silent(failure))) => Sent::Failed(failure, Vec::new()),
-            Err(_elapsed) => {
-                let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
-                let words = format!("no answer to the handshake within {} s", within.as_secs());
-                Sent::Failed(Box::new(failure.saying(words)), Vec::new())
-            }
-        };
-        Ok(Some(failed))
+            Err(Unopened::Failed(failure)) => Sent::Failed(failure, Vec::new()),
+        }))
+    }
+
+    /// The upstream says nothing: what it says later would be taken for the answer to the next request.
+    fn no_answer(&mut self, sent: Moment) -> Sent {
+        self.session.upstream = None;
+        let failure = Failure::of_transport(Fault::NoAnswer, Evidence::NoAnswer);
+        let words = format!("silent for {:.0} s", self.shared.clock.now().since(sent).as_secs_f64());
+        Sent::Failed(Box::new(failure.saying(words)), Vec::new())
     }
 
     /// Listens to the answer until it is clear what it is.
@@ -225,7 +228,7 @@ impl Call<'_> {
             let too_long = async {
                 tokio::select! {
                     () = silence.passed() => {}
-                    () = async { match first_by { Some(by) => sleep_until(&*clock, by).await, None => pending().await } } => {}
+                    () = passed(&*clock, first_by) => {}
                 }
             };
             let came = async {
@@ -240,14 +243,11 @@ impl Call<'_> {
                 Some(Got::End(end)) => {
                     return Ok(Sent::Failed(Box::new(self.ended(&mut preamble, end)), Vec::new()));
                 }
-                None => {
-                    // What it says later would be taken for the answer to the next request.
-                    self.session.upstream = None;
-                    let failure = Failure::of_transport(Fault::NoAnswer, Evidence::NoAnswer);
-                    let words = format!("silent for {:.0} s", clock.now().since(sent).as_secs_f64());
-                    return Ok(Sent::Failed(Box::new(failure.saying(words)), Vec::new()));
-                }
+                None => return Ok(self.no_answer(sent)),
             };
+            if self.failed.is_some() && answer(&message) == self.failed {
+                continue;
+            }
             silence.restart();
             let verdict = hear(&mut preamble, &message, clock.now());
             held.push(message);
@@ -270,7 +270,12 @@ impl Call<'_> {
     /// What a failure that a message told of means for the send.
     fn told(&mut self, failure: Failure, messages: Vec<Said>) -> Sent {
         let code = failure.code.as_deref();
-        if self.goes_on && wants_full_input(code) && self.drive.open.client().kind == Kind::Codex {
+        self.failed = messages.iter().find_map(answer);
+        if !messages.last().is_some_and(|message| message.is_last(self.drive.asked.dialect)) {
+            // A rule of the user's has it for a failure, but the service goes on with the answer.
+            self.session.upstream = None;
+        }
+        if self.goes_on && wants_full_input(code) {
             return Sent::WantsFullInput(Box::new(failure), messages);
         }
         if is_used_up(code) {
@@ -296,15 +301,30 @@ impl Call<'_> {
             End::Lost { reset: false, detail } => ("closed", detail.clone()),
             End::Violated(frame) => ("malformed", format!("it sent {}", frame.reason)),
         };
-        self.end = Some(end);
         // What is told by the connection has no status.
-        Failure { code: Some(code.into()), status: None, ..failure.saying(words.trim_end()) }
+        let mut failure =
+            Failure { code: Some(code.into()), status: None, ..failure.saying(words.trim_end()) };
+        match &end {
+            End::Closed(Some(frame)) => {
+                if let Some(fault) = fault_of_close(frame.code.into()) {
+                    (failure.fault, failure.evidence) = (fault, None);
+                }
+            }
+            End::Violated(_) => failure.barred = Some(Bar::Unfit),
+            End::Closed(None) | End::Lost { .. } => {}
+        }
+        self.end = Some(end);
+        failure
     }
 
     /// Passes the answer, from what was held to its last word.
     async fn pass(mut self, held: Vec<Said>, mut preamble: Preamble) -> Result<(), Parting> {
         self.drive.open.commit();
         self.text = Utf8Bytes::default();
+        let first = held.first().and_then(|message| match message {
+            Said::Text(text, _) => Some(text.clone()),
+            Said::Binary(..) => None,
+        });
         for message in held {
             self.session.client.send(message).await?;
         }
@@ -317,10 +337,8 @@ impl Call<'_> {
                 got = next_of(upstream) => got,
                 message = client.next_beside() => {
                     let message = message?;
-                    if let Some(leg) = upstream
-                        && client.awaits(leg.to.send(message)).await?.is_err()
-                    {
-                        return Err(self.breaks(&mut preamble, Parting::Cut));
+                    if let Some(upstream) = upstream {
+                        client.awaits_quietly(upstream.send(message)).await?;
                     }
                     continue;
                 }
@@ -340,6 +358,9 @@ impl Call<'_> {
                 silence.restart();
             }
             self.session.client.send(message).await?;
+        }
+        if !preamble.has_completed() {
+            self.session.failed = first.as_deref().and_then(answer_of);
         }
         self.close(&mut preamble, Outcome::Served);
         Ok(())
@@ -364,17 +385,29 @@ impl Call<'_> {
 
     /// The client is to send the whole input over a new connection; there the call waits as it would have here. Where
     /// it is not known to do that, or has done it often enough, it gets what the service said.
-    async fn resumes(mut self, failure: &Failure, told: Vec<Said>) -> Result<(), Parting> {
-        self.session.upstream = None;
+    async fn resumes(
+        mut self,
+        failure: &Failure,
+        not_before: Option<Moment>,
+        told: Vec<Said>,
+    ) -> Result<(), Parting> {
         if self.drive.open.may_resume() {
-            self.drive.open.resumed(failure);
+            self.drive.open.resumed(failure, not_before);
             return Err(Parting::again("the service has lost what this goes on from; send the whole input"));
         }
+        let has_words = !told.is_empty();
         for message in told {
             self.session.client.send(message).await?;
         }
         self.drive.open.close(Outcome::Returned);
-        Err(self.end.take().map_or(Parting::Cut, Parting::of_upstream))
+        match self.end.take() {
+            Some(end) => Err(Parting::of_upstream(end)),
+            None if has_words => {
+                self.session.failed = self.failed;
+                Ok(())
+            }
+            None => Err(Parting::Cut),
+        }
     }
 
     async fn finish(mut self, ending: &Ending, told: Vec<Said>) -> Result<(), Parting> {
@@ -384,7 +417,10 @@ impl Call<'_> {
             SayMessage::Upstream => {
                 let mut sent = Ok(());
                 for message in told {
-                    sent = sent.and(self.session.client.send(message).await);
+                    sent = self.session.client.send(message).await;
+                    if sent.is_err() {
+                        break;
+                    }
                 }
                 sent
             }
@@ -400,6 +436,7 @@ impl Call<'_> {
         };
         // However much of it arrived: the client was told.
         self.drive.open.close(outcome);
+        self.session.failed = self.failed;
         Ok(sent?)
     }
 }
@@ -407,6 +444,22 @@ impl Call<'_> {
 /// What a call goes on from is lost with the connection that knew it, before the call was sent.
 const fn lost() -> Failure {
     Failure::of_transport(Fault::NeverSent, Evidence::NeverSent)
+}
+
+/// Ready at that moment, if there is one.
+async fn passed(clock: &dyn Clock, by: Option<Moment>) {
+    match by {
+        Some(by) => sleep_until(clock, by).await,
+        None => pending().await,
+    }
+}
+
+/// Which answer a message belongs to, where it says so.
+fn answer(message: &Said) -> Option<String> {
+    match message {
+        Said::Text(text, _) => answer_of(text),
+        Said::Binary(..) => None,
+    }
 }
 
 /// What the listener says to a message; a binary one is output.

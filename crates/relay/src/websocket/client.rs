@@ -1,13 +1,13 @@
 //! The client's side of a session: what it sends while nobody wants it yet, and what keeps it waiting.
 
-use std::collections::VecDeque;
 use std::pin::pin;
 use std::time::Duration;
 
-use relay_core::dialect::responses_socket::{KEEPALIVE, is_create};
+use relay_core::dialect::responses_socket::KEEPALIVE;
 use tokio::time::{Instant, sleep_until};
 
 use super::leg::{End, From, Got, Leg, Said, To};
+use super::queue::Queue;
 
 /// Signs of life for a client that waits.
 struct Beat {
@@ -25,43 +25,12 @@ pub(super) struct Client {
     beat: Option<Beat>,
 }
 
-/// What it has sent and nobody has taken yet.
-struct Queue {
-    messages: VecDeque<Said>,
-    bytes: usize,
-    /// With so many bytes nothing more is read.
-    limit: usize,
-}
-
-impl Queue {
-    fn push(&mut self, message: Said) {
-        self.bytes += Self::weight(&message);
-        self.messages.push_back(message);
-    }
-
-    fn pop(&mut self) -> Option<Said> {
-        let message = self.messages.pop_front()?;
-        self.bytes -= Self::weight(&message);
-        Some(message)
-    }
-
-    /// Those without a byte take memory, too.
-    fn weight(message: &Said) -> usize {
-        message.len() + size_of::<Said>()
-    }
-
-    const fn is_full(&self) -> bool {
-        self.bytes >= self.limit
-    }
-}
-
 impl Client {
     /// `every`: how often it gets a sign of life while it waits; `counts_events`: it takes events for one and pings for
     /// none.
     pub(super) fn new(leg: Leg, limit: usize, every: Option<Duration>, counts_events: bool) -> Self {
         let beat = every.map(|every| Beat { every, next: Instant::now() + every, is_event: counts_events });
-        let queue = Queue { messages: VecDeque::new(), bytes: 0, limit };
-        Self { to: leg.to, from: leg.from, queue, beat }
+        Self { to: leg.to, from: leg.from, queue: Queue::new(limit), beat }
     }
 
     /// The side as a whole, to be closed.
@@ -83,9 +52,7 @@ impl Client {
     /// Its next message that belongs to the answer under way: any but another request, which has to wait.
     pub(super) async fn next_beside(&mut self) -> Result<Said, End> {
         loop {
-            if self.queue.messages.front().is_some_and(|message| !asks(message))
-                && let Some(message) = self.queue.pop()
-            {
+            if let Some(message) = self.queue.pop_beside() {
                 return Ok(message);
             }
             take_in(&mut self.from, &mut self.queue).await?;
@@ -121,9 +88,18 @@ impl Client {
     /// # Errors
     /// Where it goes away; the work is dropped then.
     pub(super) async fn awaits<T>(&mut self, work: impl Future<Output = T>) -> Result<T, End> {
+        self.awaits_with(work, true).await
+    }
+
+    /// The same, once the answer has begun: nothing comes in between.
+    pub(super) async fn awaits_quietly<T>(&mut self, work: impl Future<Output = T>) -> Result<T, End> {
+        self.awaits_with(work, false).await
+    }
+
+    async fn awaits_with<T>(&mut self, work: impl Future<Output = T>, beats: bool) -> Result<T, End> {
         let mut work = pin!(work);
         loop {
-            let due = self.beat.as_ref().map(|beat| (beat.next, beat.is_event));
+            let due = self.beat.as_ref().filter(|_| beats).map(|beat| (beat.next, beat.is_event));
             tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
@@ -159,10 +135,6 @@ async fn leaves(
             taken = take_in(from, queue) => taken?,
         }
     }
-}
-
-fn asks(message: &Said) -> bool {
-    matches!(message, Said::Text(text, _) if is_create(text))
 }
 
 /// Takes the client's next message into the queue. With a full queue nothing is read any more, and whether the client

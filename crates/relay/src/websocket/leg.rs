@@ -11,6 +11,8 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use relay_core::dialect::Dialect;
+use relay_core::dialect::responses_socket::is_last;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
@@ -42,6 +44,14 @@ impl Said {
     /// One of our own.
     pub(super) fn text(text: impl Into<Utf8Bytes>) -> Self {
         Self::Text(text.into(), None)
+    }
+
+    /// Whether it is the last word of an answer.
+    pub(super) fn is_last(&self, dialect: &dyn Dialect) -> bool {
+        match self {
+            Self::Text(text, _) => is_last(dialect, text),
+            Self::Binary(..) => false,
+        }
     }
 
     pub(super) fn len(&self) -> usize {

@@ -49,11 +49,13 @@ impl Memory {
         self.with(wanted, now, |known| known.unspoken_until.is_some_and(|until| now < until))
     }
 
-    /// It does not.
-    pub(super) fn unspoken(&self, wanted: &Wanted, now: Moment) {
+    /// It does not; whether that is news.
+    pub(super) fn unspoken(&self, wanted: &Wanted, now: Moment) -> bool {
         self.with(wanted, now, |known| {
+            let is_known = known.unspoken_until.is_some_and(|until| now < until);
             (known.unspoken_until, known.silent, known.refused) = (Some(now + UNSPOKEN), 0, None);
-        });
+            !is_known
+        })
     }
 
     /// It does.
@@ -61,7 +63,7 @@ impl Memory {
         self.with(wanted, now, |known| (known.silent, known.refused) = (0, None));
     }
 
-    /// A handshake got no answer; whether that is what this network does to them.
+    /// A handshake got no answer, or none that is one; whether that is what this network does to them.
     pub(super) fn silent(&self, wanted: &Wanted, now: Moment) -> bool {
         self.with(wanted, now, |known| {
             known.silent += 1;
@@ -77,7 +79,7 @@ impl Memory {
             Advice::Useless | Advice::Silent => SPARED,
         };
         let refused = Refused { failure: failure.clone(), at: now, until: now + wait };
-        self.with(wanted, now, |known| known.refused = Some(refused.clone()));
+        self.with(wanted, now, |known| (known.silent, known.refused) = (0, Some(refused.clone())));
         refused
     }
 

@@ -21,8 +21,10 @@ mod client;
 mod leg;
 mod memory;
 mod metered;
+mod queue;
 mod session;
 mod upgrade;
+mod upstream;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,11 +33,9 @@ use arc_swap::ArcSwap;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use relay_core::client::Kind;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
 use crate::inbound::Place;
-use crate::observe::Notice;
 use crate::reply::ReplyBody;
 use crate::shared::Shared;
 use crate::target::Target;
@@ -46,10 +46,13 @@ use leg::Leg;
 pub(crate) use memory::Memory;
 pub(crate) use memory::Refused;
 use session::Session;
-use upgrade::{Refusal, Wanted, accept_key, connect, switching};
+use upgrade::{Unopened, Wanted, accept_key, switching};
 
 /// For so long the upstream is tried before the client gets its answer: Codex gives an upgrade up after 15 s.
 const TRIED: Duration = Duration::from_secs(5);
+
+/// So long a handshake may take in the middle of a session, once the connection stands.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// What a session starts from.
 pub(crate) struct Door {
@@ -84,40 +87,18 @@ pub(crate) async fn open(
         return use_http();
     }
     let mut refused = shared.websockets.still_refused(&wanted, now);
-    let tried = async {
-        match refused {
-            Some(_) => None,
-            None => tokio::time::timeout(TRIED, connect(&shared, &wanted)).await.ok(),
+    let mut upstream = None;
+    if refused.is_none() {
+        match upgrade::open(&shared, &wanted, TRIED).await {
+            Ok(opened) => upstream = Some(opened),
+            Err(Unopened::Unspoken) => return use_http(),
+            Err(Unopened::Declined(answered)) => return answered.hand_on(),
+            Err(Unopened::Refused(told, _)) => refused = Some(told),
+            Err(Unopened::Failed(_)) => {}
         }
-    };
-    let upstream = match tried.await {
-        Some(Ok(opened)) => {
-            shared.websockets.opened(&wanted, shared.clock.now());
-            Some(opened)
-        }
-        Some(Err(Refusal::Answered(answered))) if answered.is_no_websocket() => {
-            unspoken(&shared, &wanted, &format!("it answered {}", answered.status.as_u16()));
-            return use_http();
-        }
-        Some(Err(Refusal::Answered(answered))) if answered.failure.evidence.is_none() => {
-            return answered.hand_on();
-        }
-        Some(Err(Refusal::Answered(answered))) => {
-            refused = Some(shared.websockets.refused(&wanted, &answered.failure, shared.clock.now()));
-            None
-        }
-        Some(Err(Refusal::Silent(_))) if shared.websockets.silent(&wanted, shared.clock.now()) => {
-            unspoken(&shared, &wanted, "it does not answer");
-            return use_http();
-        }
-        None if refused.is_none() && shared.websockets.silent(&wanted, shared.clock.now()) => {
-            unspoken(&shared, &wanted, "it does not answer");
-            return use_http();
-        }
-        Some(Err(Refusal::Silent(_) | Refusal::Unreached(_))) | None => None,
-    };
+    }
     let (upstream, said) = match upstream {
-        Some(opened) => (Some(opened.leg), Some((opened.headers, opened.extensions))),
+        Some(opened) => (Some(opened.upstream), Some((opened.headers, opened.extensions))),
         None => (None, None),
     };
     let limit = usize::try_from(shared.config.limits.message).unwrap_or(usize::MAX);
@@ -126,18 +107,8 @@ pub(crate) async fn open(
         let _place = place;
         let Ok(io) = client_side.await else { return };
         let leg = Leg::new(TokioIo::new(io), Role::Server, limit, &shared.room).await;
-        let client = Client::new(leg, limit, every, kind == Kind::Codex);
-        Session { current, wanted, wishes, client, upstream, refused }.run().await;
+        let client = Client::new(leg, limit, every, kind.lives_by_events());
+        Session { current, wanted, wishes, client, upstream, refused, failed: None }.run().await;
     });
     switching(accept, said)
-}
-
-/// It is remembered that the upstream speaks no WebSocket there, and told once.
-fn unspoken(shared: &Shared, wanted: &Wanted, why: &str) {
-    shared.websockets.unspoken(wanted, shared.clock.now());
-    shared.observers.notice(&Notice::Advice(format!(
-        "note: {} does not speak WebSocket there ({why}): for {} min its clients are told to use HTTP",
-        wanted.target.upstream.url.host(),
-        memory::UNSPOKEN.as_secs() / 60,
-    )));
 }

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use relay_core::dialect::responses_socket::is_create;
-use relay_core::dialect::{Heard, Parts, route};
-use relay_core::sse;
+use relay_core::dialect::route;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
+use super::HANDSHAKE;
 use super::Refused;
 use super::call;
 use super::client::Client;
-use super::leg::{End, Got, Leg, Said, short};
-use super::upgrade::{Wanted, connect};
+use super::leg::{End, Got, Said, short};
+use super::upgrade::{Unopened, Wanted, open};
+use super::upstream::{Upstream, next_of};
 use crate::clock::IdleLimit;
 use crate::shared::Shared;
 use crate::wishes::Wishes;
@@ -25,9 +26,11 @@ pub(super) struct Session {
     pub(super) wishes: Wishes,
     pub(super) client: Client,
     /// The connection to the upstream, while there is one.
-    pub(super) upstream: Option<Leg>,
+    pub(super) upstream: Option<Upstream>,
     /// The upstream had no room for one: the first call waits for that.
     pub(super) refused: Option<Refused>,
+    /// The last answer, where it failed: the service may say more of it, which is no part of the next one.
+    pub(super) failed: Option<String>,
 }
 
 /// How a session ends.
@@ -46,6 +49,11 @@ impl Parting {
     /// The client is to come back, and then to send all of its input.
     pub(super) fn again(reason: &str) -> Self {
         Self::Told(CloseFrame { code: CloseCode::Again, reason: short(&format!("steady-relay: {reason}")) })
+    }
+
+    /// The upstream speaks no WebSocket after all; the next handshake is told so.
+    pub(super) fn unspoken() -> Self {
+        Self::again("the service speaks no WebSocket there; use HTTP")
     }
 
     pub(super) fn draining() -> Self {
@@ -75,26 +83,26 @@ impl Session {
     /// Serves it to its end, and tells both sides.
     pub(super) async fn run(mut self) {
         let Err(parting) = self.serve().await;
-        let client = self.client.into_leg();
+        let (client, upstream) = (self.client.into_leg(), self.upstream.map(Upstream::into_leg));
+        let leave = async |frame| {
+            if let Some(upstream) = upstream {
+                upstream.close(frame).await;
+            }
+        };
+        let away = CloseFrame { code: CloseCode::Away, reason: short("") };
         match parting {
+            // The library has answered the client's; this waits until that has left.
             Parting::Left(End::Closed(frame)) => {
-                let upstream = async {
-                    if let Some(upstream) = self.upstream {
-                        upstream.close(frame).await;
-                    }
-                };
-                // The library has answered it; this waits until that has left.
-                tokio::join!(client.close(None), upstream);
+                tokio::join!(client.close(None), leave(frame));
             }
             Parting::Left(End::Violated(frame)) => {
-                drop(self.upstream);
-                client.turn_away(frame).await;
+                tokio::join!(client.turn_away(frame), leave(Some(away)));
             }
+            // A request that is under way there has nobody any more: the end of the connection tells at once.
             Parting::Left(End::Lost { .. }) | Parting::Cut => {}
             Parting::Mirrored(frame) => client.close(frame).await,
             Parting::Told(frame) => {
-                drop(self.upstream);
-                client.close(Some(frame)).await;
+                tokio::join!(client.close(Some(frame)), leave(Some(away)));
             }
         }
     }
@@ -114,6 +122,8 @@ impl Session {
                 }
                 message = self.client.next() => message?,
             };
+            // They may be others by now.
+            let shared = self.current.load_full();
             match message {
                 // Apart, so that a session with nothing to do is small.
                 Said::Text(text, place) if is_create(&text) => {
@@ -128,18 +138,18 @@ impl Session {
     async fn pass(&mut self, shared: &Shared, message: Said) -> Result<(), Parting> {
         self.client.begins_to_wait();
         if self.upstream.is_none() && self.refused.is_none() {
-            let connecting = connect(shared, &self.wanted);
-            self.upstream = self.client.awaits(connecting).await?.ok().map(|opened| opened.leg);
+            let within = HANDSHAKE + shared.config.timeouts.connect;
+            let opened = self.client.awaits(open(shared, &self.wanted, within)).await?;
+            match opened {
+                Ok(opened) => self.upstream = Some(opened.upstream),
+                Err(Unopened::Unspoken) => return Err(Parting::unspoken()),
+                Err(Unopened::Declined(_) | Unopened::Refused(..) | Unopened::Failed(_)) => {}
+            }
         }
         let Some(upstream) = &mut self.upstream else {
             return Err(Parting::again("there is no connection to the service; send that again"));
         };
-        let sent = self.client.awaits(upstream.to.send(message)).await?;
-        if sent.is_err() {
-            self.upstream = None;
-            return Err(Parting::Cut);
-        }
-        Ok(())
+        Ok(self.client.awaits(upstream.send(message)).await?)
     }
 
     /// A request for nothing, by which a client makes the connection ready. It passes, with all that it is answered.
@@ -159,30 +169,11 @@ impl Session {
                 Got::End(end) => return Err(Parting::of_upstream(end)),
             };
             silence.restart();
-            let heard = match &message {
-                Said::Text(text, _) => {
-                    let data = text.as_bytes();
-                    let event = sse::Event { name: b"", data, starts: 0, ends: 0, cut_short: false };
-                    dialect.hear(&event, &mut Parts::default())
-                }
-                Said::Binary(..) => Heard::Output,
-            };
+            let is_last = message.is_last(dialect);
             self.client.send(message).await?;
-            if matches!(heard, Heard::End | Heard::Fault) {
+            if is_last {
                 return Ok(());
             }
         }
     }
-}
-
-/// What comes next from the upstream; never where there is none. A side that has ended is there no longer.
-pub(super) async fn next_of(upstream: &mut Option<Leg>) -> Got {
-    let Some(leg) = upstream else { return std::future::pending().await };
-    let got = leg.from.next().await;
-    if let Got::End(end) = &got
-        && let Some(leg) = upstream.take()
-    {
-        leg.take_leave(end);
-    }
-    got
 }

@@ -1,7 +1,7 @@
-//! The opening handshake (RFC 6455, section 4) with the client and with the upstream. What it is not: the decision what
-//! follows from a refusal (that is `door` and `call`).
+//! The opening handshake (RFC 6455, section 4) with the client and with the upstream, and what is remembered of it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -19,10 +19,13 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::leg::Leg;
+use super::memory::{self, Refused};
+use super::upstream::Upstream;
 use crate::body::SendBody;
 use crate::credential::{AccountKey, account_key};
 use crate::drive::unsent;
 use crate::headers::{announced, forwardable, forwardable_answer, forwardable_extensions};
+use crate::observe::Notice;
 use crate::reply::{ReplyBody, text};
 use crate::shared::Shared;
 use crate::target::Target;
@@ -116,19 +119,31 @@ impl Wanted {
 
 /// An upstream's side that is open.
 pub(super) struct Opened {
-    pub(super) leg: Leg,
+    pub(super) upstream: Upstream,
     pub(super) headers: HeaderMap,
     pub(super) extensions: http::Extensions,
 }
 
-/// Why there is none.
-pub(super) enum Refusal {
+/// What came of a handshake that opened nothing.
+enum Refusal {
     /// The upstream answered, and not with the change of protocol.
     Answered(Box<Answered>),
-    /// No answer came.
-    Silent(Box<Failure>),
+    /// It broke off, or its answer is not what it has to be.
+    Unfit(Box<Failure>),
     /// There was no connection.
     Unreached(Box<Failure>),
+}
+
+/// Why there is no connection, after which it is known what that means.
+pub(super) enum Unopened {
+    /// The upstream speaks no WebSocket there.
+    Unspoken,
+    /// It answered for good; waiting does not help.
+    Declined(Box<Answered>),
+    /// It answered that there is no room now, or failed.
+    Refused(Refused, Box<Answered>),
+    /// It was not reached, or gave no answer.
+    Failed(Box<Failure>),
 }
 
 /// A refused upgrade.
@@ -143,7 +158,7 @@ pub(super) struct Answered {
 
 impl Answered {
     /// Whether it says that WebSockets are not spoken here, rather than not now or not to this client.
-    pub(super) fn is_no_websocket(&self) -> bool {
+    fn is_no_websocket(&self) -> bool {
         match self.status.as_u16() {
             401 | 407 | 408 | 425 | 429 => false,
             501 | 505 => true,
@@ -165,8 +180,63 @@ impl Answered {
     }
 }
 
-/// Opens a connection to the upstream. Without a limit of time once it stands.
-pub(super) async fn connect(shared: &Shared, wanted: &Wanted) -> Result<Opened, Refusal> {
+/// Opens a connection to the upstream, for so long, and remembers what that says of its WebSockets.
+pub(super) async fn open(shared: &Shared, wanted: &Wanted, within: Duration) -> Result<Opened, Unopened> {
+    let stood = AtomicBool::new(false);
+    let tried = tokio::time::timeout(within, connect(shared, wanted, &stood)).await;
+    let (memory, now) = (&shared.websockets, shared.clock.now());
+    let no_answer = |failure: Box<Failure>| {
+        if memory.silent(wanted, now) {
+            let words = failure.message.as_deref().unwrap_or("it does not answer");
+            unspoken(shared, wanted, words);
+            Unopened::Unspoken
+        } else {
+            Unopened::Failed(failure)
+        }
+    };
+    match tried {
+        Ok(Ok(opened)) => {
+            memory.opened(wanted, now);
+            Ok(opened)
+        }
+        Ok(Err(Refusal::Answered(answered))) if answered.is_no_websocket() => {
+            let words = format!("it answered {}", answered.status.as_u16());
+            unspoken(shared, wanted, &words);
+            Err(Unopened::Unspoken)
+        }
+        Ok(Err(Refusal::Answered(answered))) if answered.failure.evidence.is_none() => {
+            Err(Unopened::Declined(answered))
+        }
+        Ok(Err(Refusal::Answered(answered))) => {
+            Err(Unopened::Refused(memory.refused(wanted, &answered.failure, now), answered))
+        }
+        Ok(Err(Refusal::Unfit(failure))) => Err(no_answer(failure)),
+        Ok(Err(Refusal::Unreached(failure))) => Err(Unopened::Failed(failure)),
+        Err(_elapsed) => {
+            let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
+            let failure = |what: &str| failure.saying(format!("{what} within {} s", within.as_secs()));
+            Err(if stood.load(Ordering::Relaxed) {
+                no_answer(Box::new(failure("no answer to the WebSocket handshake")))
+            } else {
+                Unopened::Failed(Box::new(failure("no connection")))
+            })
+        }
+    }
+}
+
+/// It is remembered that the upstream speaks no WebSocket there, and told once.
+fn unspoken(shared: &Shared, wanted: &Wanted, why: &str) {
+    if shared.websockets.unspoken(wanted, shared.clock.now()) {
+        shared.observers.notice(&Notice::Advice(format!(
+            "note: {} does not speak WebSocket there ({why}): for {} min its clients are told to use HTTP",
+            wanted.target.upstream.url.host(),
+            memory::UNSPOKEN.as_secs() / 60,
+        )));
+    }
+}
+
+/// Makes the handshake. Without a limit of time once the connection `stood`.
+async fn connect(shared: &Shared, wanted: &Wanted, stood: &AtomicBool) -> Result<Opened, Refusal> {
     let upstream = &wanted.target.upstream;
     let key = generate_key();
     let mut ask = Request::new(SendBody::Kept(None));
@@ -190,7 +260,8 @@ pub(super) async fn connect(shared: &Shared, wanted: &Wanted) -> Result<Opened, 
     // Only HTTP/1.1 changes protocols.
     let way = shared.way(upstream, Version::HTTP_11).without_http2();
     let begun = shared.clock.now();
-    let sent = shared.upstreams.send(Ask { way, request: ask, fresh: true, may_reuse_stale: false }).await;
+    let ask = Ask { way, request: ask, fresh: true, may_reuse_stale: false };
+    let sent = shared.upstreams.send_over(ask, || stood.store(true, Ordering::Relaxed)).await;
     let mut answer = match sent {
         Ok(answer) => answer,
         Err(failed) => {
@@ -199,7 +270,7 @@ pub(super) async fn connect(shared: &Shared, wanted: &Wanted) -> Result<Opened, 
             let failure = Box::new(failure.saying(failed.detail));
             return Err(match failed.proof {
                 crate::upstream::Proof::NothingSent => Refusal::Unreached(failure),
-                crate::upstream::Proof::SomethingSent => Refusal::Silent(failure),
+                crate::upstream::Proof::SomethingSent => Refusal::Unfit(failure),
             });
         }
     };
@@ -211,7 +282,7 @@ pub(super) async fn connect(shared: &Shared, wanted: &Wanted) -> Result<Opened, 
     let malformed = |what: &str| {
         let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
         let failure = Failure { code: Some("malformed".into()), ..failure };
-        Refusal::Silent(Box::new(failure.saying(format!("its WebSocket handshake is wrong: {what}"))))
+        Refusal::Unfit(Box::new(failure.saying(format!("its WebSocket handshake is wrong: {what}"))))
     };
     if !is_websocket(answer.headers()) || !changes_protocol(answer.headers()) {
         return Err(malformed("it changes to another protocol"));
@@ -228,7 +299,7 @@ pub(super) async fn connect(shared: &Shared, wanted: &Wanted) -> Result<Opened, 
     match hyper::upgrade::on(&mut answer).await {
         Ok(io) => {
             let leg = Leg::new(TokioIo::new(io), Role::Client, limit, &shared.room).await;
-            Ok(Opened { leg, headers, extensions })
+            Ok(Opened { upstream: Upstream::new(leg, limit), headers, extensions })
         }
         Err(error) => Err(malformed(&error.to_string())),
     }

@@ -18,7 +18,7 @@ use crate::support::*;
 const FULL: &str =
     r#"{"type":"response.create","model":"gpt-x","input":[{"role":"user","content":"hi"}],"stream":true}"#;
 /// One that goes on from an answer which the service keeps with the connection.
-const GOES_ON: &str = r#"{"type":"response.create","model":"gpt-x","previous_response_id":"resp_1","input":[{"role":"user"}],"stream":true}"#;
+const GOES_ON: &str = r#"{"type":"response.create","model":"gpt-x","previous_response_id":"resp_1","store":false,"input":[{"role":"user"}],"stream":true}"#;
 const PREWARM: &str =
     r#"{"type":"response.create","model":"gpt-x","input":[],"generate":false,"stream":true}"#;
 
