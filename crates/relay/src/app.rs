@@ -24,6 +24,9 @@ type Current = Arc<ArcSwap<Shared>>;
 
 type Connections = Arc<Mutex<JoinSet<()>>>;
 
+/// More places than connections can be set to.
+const PLACES: u32 = 1 << 24;
+
 /// What a relay is made of.
 pub struct Parts {
     /// The settings.
@@ -47,6 +50,8 @@ pub struct Relay {
     current: Current,
     accepting: JoinSet<()>,
     connections: Connections,
+    /// Those of the connections, and of what they have become: tunnels and WebSockets.
+    places: Arc<Semaphore>,
 }
 
 impl Relay {
@@ -58,9 +63,10 @@ impl Relay {
         let common = Common { config, targets, tls, clock, observers, system_proxies, listening };
         let current = Arc::new(ArcSwap::from_pointee(Shared::new(common)));
         let connections = Connections::default();
+        let places = Arc::new(Semaphore::new(PLACES as usize));
         let door = Door {
             current: Arc::clone(&current),
-            places: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
+            places: Arc::clone(&places),
             connections: Arc::clone(&connections),
             failures: Arc::default(),
         };
@@ -69,7 +75,7 @@ impl Relay {
         for socket in sockets {
             accepting.spawn(accept(door.clone(), socket));
         }
-        Self { current, accepting, connections }
+        Self { current, accepting, connections, places }
     }
 
     /// The sums since the start.
@@ -118,6 +124,7 @@ impl Relay {
         let all_gone = async {
             let mut connections = self.connections.lock().await;
             while connections.join_next().await.is_some() {}
+            let _all = self.places.acquire_many(PLACES).await;
         };
         tokio::select! {
             () = all_gone => {}
@@ -211,7 +218,7 @@ impl Door {
         while connections.try_join_next().is_some() {}
         let shared = self.current.load();
         let most = shared.config.limits.connections;
-        let taken = Semaphore::MAX_PERMITS - self.places.available_permits();
+        let taken = PLACES as usize - self.places.available_permits();
         let has_room = usize::try_from(most).is_ok_and(|most| taken < most);
         match Arc::clone(&self.places).try_acquire_owned() {
             Ok(place) if has_room => {

@@ -294,7 +294,9 @@ mod tests {
 
     #[test]
     fn the_plain_fields() {
-        assert_eq!(of("{}"), Peek::default());
+        let stores = Peek { stores: true, ..Peek::default() };
+        assert_eq!(of("{}"), stores);
+        assert_eq!(of(r#"{"store":false}"#), Peek::default());
         assert_eq!(
             of(r#"{"model":"gpt-5","stream":true,"input":"hi","background":true,"previous_response_id":"r",
                 "conversation":{"id":"c"}}"#),
@@ -305,18 +307,31 @@ mod tests {
                 conversation: true,
                 background: true,
                 input_is_full: true,
-                ..Peek::default()
+                ..stores
             }
         );
+    }
+
+    #[test]
+    fn what_a_websocket_adds() {
+        let body = r#"{"type":"response.create","generate":false,"client_metadata":{"x":1,
+            "x-codex-turn-metadata":"{\"turn_id\":\"t\"}"}}"#;
+        let peek = of(body);
+        assert!(peek.prewarms);
+        assert_eq!(peek.turn_metadata.as_deref(), Some(r#"{"turn_id":"t"}"#));
+        for other in [r#"{"generate":true,"client_metadata":"x"}"#, r#"{"generate":null}"#, "{}"] {
+            assert!(!of(other).prewarms && of(other).turn_metadata.is_none(), "{other}");
+        }
     }
 
     #[test]
     fn null_and_false_are_absent() {
         let body = r#"{"model":null,"stream":null,"previous_response_id":null,"conversation":null,
             "background":null,"input":null,"tools":null,"mcp_servers":null,"container":null,"prompt":null}"#;
-        assert_eq!(of(body), Peek::default());
+        let stores = Peek { stores: true, ..Peek::default() };
+        assert_eq!(of(body), stores);
         let body = r#"{"background":false,"input":[ ],"messages":[],"tools":[],"mcp_servers":[],"model":7}"#;
-        assert_eq!(of(body), Peek::default());
+        assert_eq!(of(body), stores);
         assert_eq!(of(r#"{"stream":false}"#).stream, Some(false));
     }
 

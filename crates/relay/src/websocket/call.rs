@@ -16,10 +16,10 @@ use relay_core::{Evidence, Fault};
 use tokio_tungstenite::tungstenite::{Bytes, Utf8Bytes};
 
 use super::HANDSHAKE;
-use super::leg::{End, Got, Said};
+use super::client::First;
+use super::leg::{End, Got, Said, next_of};
 use super::session::{Parting, Session};
 use super::upgrade::{Unopened, open};
-use super::upstream::next_of;
 use crate::body::Place;
 use crate::clock::{Clock, IdleLimit, sleep_until};
 use crate::drive::Drive;
@@ -152,7 +152,7 @@ impl Call<'_> {
             };
             match client.awaits(came).await? {
                 None => return Ok(false),
-                Some(Got::Said(_)) => {}
+                Some(Got::Said(_) | Got::Left) => {}
                 Some(Got::End(end)) => {
                     self.end = Some(end);
                     if self.goes_on {
@@ -171,18 +171,8 @@ impl Call<'_> {
         {
             return Ok(failed);
         }
-        let by = self.drive.first_byte_by(sent);
-        let Session { client, upstream, .. } = &mut *self.session;
-        let arrives = async {
-            let Some(upstream) = upstream.as_mut() else { return true };
-            tokio::select! {
-                biased;
-                () = upstream.send(Said::text(self.text.clone())) => true,
-                () = passed(&*self.shared.clock, by) => false,
-            }
-        };
-        if !client.awaits(arrives).await? {
-            return Ok(self.no_answer(sent));
+        if let Some(upstream) = &mut self.session.upstream {
+            upstream.to.put(Said::text(self.text.clone()));
         }
         self.listen(sent).await
     }
@@ -194,7 +184,7 @@ impl Call<'_> {
         let opened = self.session.client.awaits(open(shared, wanted, within)).await?;
         Ok(Some(match opened {
             Ok(opened) => {
-                self.session.upstream = Some(opened.upstream);
+                self.session.upstream = Some(opened.leg);
                 return Ok(None);
             }
             Err(Unopened::Unspoken) => Sent::Unspoken,
@@ -224,6 +214,7 @@ impl Call<'_> {
         let mut held = Vec::new();
         let clock = Arc::clone(&self.shared.clock);
         loop {
+            let listens = !self.session.is_sending();
             let Session { client, upstream, .. } = &mut *self.session;
             let too_long = async {
                 tokio::select! {
@@ -238,19 +229,27 @@ impl Call<'_> {
                     () = too_long => None,
                 }
             };
-            let message = match client.awaits(came).await? {
-                Some(Got::Said(message)) => message,
-                Some(Got::End(end)) => {
+            let message = match client.awaits_beside(came, listens, true).await? {
+                First::Done(Some(Got::Said(message))) => message,
+                First::Done(Some(Got::Left)) => {
+                    silence.restart();
+                    continue;
+                }
+                First::Done(Some(Got::End(end))) => {
                     return Ok(Sent::Failed(Box::new(self.ended(&mut preamble, end)), Vec::new()));
                 }
-                None => return Ok(self.no_answer(sent)),
+                First::Done(None) => return Ok(self.no_answer(sent)),
+                First::Beside(message) => {
+                    self.hand_on(message);
+                    continue;
+                }
             };
-            if self.failed.is_some() && answer(&message) == self.failed {
+            if self.is_of_the_last(&message, &held) {
                 continue;
             }
             silence.restart();
             let verdict = hear(&mut preamble, &message, clock.now());
-            held.push(message);
+            held.push(message.compact());
             if let Verdict::Fault(failure) = verdict {
                 return Ok(self.told(*failure, held));
             }
@@ -267,15 +266,25 @@ impl Call<'_> {
         }
     }
 
+    /// Whether this is one more last word of the answer that failed before, and not of the one that is listened to.
+    fn is_of_the_last(&self, message: &Said, held: &[Said]) -> bool {
+        self.failed.is_some()
+            && message.is_last(self.drive.asked.dialect)
+            && answer(message) == self.failed
+            && held.iter().find_map(answer) != self.failed
+    }
+
     /// What a failure that a message told of means for the send.
     fn told(&mut self, failure: Failure, messages: Vec<Said>) -> Sent {
         let code = failure.code.as_deref();
         self.failed = messages.iter().find_map(answer);
-        if !messages.last().is_some_and(|message| message.is_last(self.drive.asked.dialect)) {
-            // A rule of the user's has it for a failure, but the service goes on with the answer.
+        let is_over = messages.last().is_some_and(|message| message.is_last(self.drive.asked.dialect));
+        if !is_over || self.session.is_sending() {
+            // The service goes on with an answer that a rule of the user's has for a failure, or did not wait for the
+            // whole request.
             self.session.upstream = None;
         }
-        if self.goes_on && wants_full_input(code) {
+        if self.goes_on && wants_full_input(code) && self.drive.open.may_resume() {
             return Sent::WantsFullInput(Box::new(failure), messages);
         }
         if is_used_up(code) {
@@ -331,22 +340,26 @@ impl Call<'_> {
         let mut silence = IdleLimit::new(self.drive.open.idle());
         let mut progress = preamble.progress();
         while !preamble.has_ended() {
+            let listens = !self.session.is_sending();
             let Session { client, upstream, .. } = &mut *self.session;
-            let got = tokio::select! {
-                biased;
-                got = next_of(upstream) => got,
-                message = client.next_beside() => {
-                    let message = message?;
-                    if let Some(upstream) = upstream {
-                        client.awaits_quietly(upstream.send(message)).await?;
-                    }
+            let came = async {
+                tokio::select! {
+                    biased;
+                    got = next_of(upstream) => Some(got),
+                    () = silence.passed() => None,
+                }
+            };
+            let message = match client.awaits_beside(came, listens, false).await? {
+                First::Done(Some(Got::Said(message))) => message,
+                First::Done(Some(Got::Left)) => continue,
+                First::Done(Some(Got::End(end))) => {
+                    return Err(self.breaks(&mut preamble, Parting::of_upstream(end)));
+                }
+                First::Done(None) => return Err(self.breaks(&mut preamble, Parting::Cut)),
+                First::Beside(message) => {
+                    self.hand_on(message);
                     continue;
                 }
-                () = silence.passed() => return Err(self.breaks(&mut preamble, Parting::Cut)),
-            };
-            let message = match got {
-                Got::Said(message) => message,
-                Got::End(end) => return Err(self.breaks(&mut preamble, Parting::of_upstream(end))),
             };
             let now = self.drive.open.now();
             if let Verdict::Cut { fault, .. } = hear(&mut preamble, &message, now) {
@@ -364,6 +377,13 @@ impl Call<'_> {
         }
         self.close(&mut preamble, Outcome::Served);
         Ok(())
+    }
+
+    /// Hands on what the client says beside the answer.
+    fn hand_on(&mut self, message: Said) {
+        if let Some(upstream) = &mut self.session.upstream {
+            upstream.to.put(message);
+        }
     }
 
     /// The answer breaks off.
@@ -393,7 +413,7 @@ impl Call<'_> {
     ) -> Result<(), Parting> {
         if self.drive.open.may_resume() {
             self.drive.open.resumed(failure, not_before);
-            return Err(Parting::again("the service has lost what this goes on from; send the whole input"));
+            return Err(Parting::full_input());
         }
         let has_words = !told.is_empty();
         for message in told {
@@ -406,7 +426,7 @@ impl Call<'_> {
                 self.session.failed = self.failed;
                 Ok(())
             }
-            None => Err(Parting::Cut),
+            None => Err(Parting::full_input()),
         }
     }
 
@@ -465,7 +485,8 @@ fn answer(message: &Said) -> Option<String> {
 /// What the listener says to a message; a binary one is output.
 fn hear(preamble: &mut Preamble, message: &Said, now: Moment) -> Verdict {
     match message {
-        Said::Text(text, _) => preamble.hear(text.as_bytes(), text.len(), now),
+        // Those without a byte take memory, too.
+        Said::Text(text, _) => preamble.hear(text.as_bytes(), text.len() + Said::OVERHEAD, now),
         Said::Binary(..) => preamble.timed_out(),
     }
 }

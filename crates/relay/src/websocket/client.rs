@@ -6,7 +6,7 @@ use std::time::Duration;
 use relay_core::dialect::responses_socket::KEEPALIVE;
 use tokio::time::{Instant, sleep_until};
 
-use super::leg::{End, From, Got, Leg, Said, To};
+use super::leg::{End, From, Leg, Said, To};
 use super::queue::Queue;
 
 /// Signs of life for a client that waits.
@@ -42,38 +42,37 @@ impl Client {
     pub(super) async fn next(&mut self) -> Result<Said, End> {
         match self.queue.pop() {
             Some(message) => Ok(message),
-            None => match self.from.next().await {
-                Got::Said(message) => Ok(message),
-                Got::End(end) => Err(end),
-            },
-        }
-    }
-
-    /// Its next message that belongs to the answer under way: any but another request, which has to wait.
-    pub(super) async fn next_beside(&mut self) -> Result<Said, End> {
-        loop {
-            if let Some(message) = self.queue.pop_beside() {
-                return Ok(message);
-            }
-            take_in(&mut self.from, &mut self.queue).await?;
+            None => self.from.next().await,
         }
     }
 
     /// Sends it a message, and takes in what it sends meanwhile: a client that writes before it reads must not block
     /// both.
     pub(super) async fn send(&mut self, message: Said) -> Result<(), End> {
-        self.begins_to_wait();
-        let Self { to, from, queue, .. } = self;
-        leaves(to.send(message), from, queue).await
+        self.to.put(message);
+        self.leaves().await
     }
 
     async fn beat(&mut self, is_event: bool) -> Result<(), End> {
         if is_event {
-            return self.send(Said::text(KEEPALIVE)).await;
+            self.to.put(Said::text(KEEPALIVE));
+        } else {
+            self.to.put_ping();
         }
+        self.leaves().await
+    }
+
+    /// Sees that all that is for it leaves.
+    async fn leaves(&mut self) -> Result<(), End> {
         self.begins_to_wait();
-        let Self { to, from, queue, .. } = self;
-        leaves(to.ping(), from, queue).await
+        while self.to.has_more() {
+            tokio::select! {
+                biased;
+                left = self.to.leave() => left.map_err(|detail| End::Lost { reset: false, detail })?,
+                taken = take_in(&mut self.from, &mut self.queue) => taken?,
+            }
+        }
+        Ok(())
     }
 
     /// A wait begins: the first sign of life comes after a whole interval.
@@ -88,26 +87,54 @@ impl Client {
     /// # Errors
     /// Where it goes away; the work is dropped then.
     pub(super) async fn awaits<T>(&mut self, work: impl Future<Output = T>) -> Result<T, End> {
-        self.awaits_with(work, true).await
-    }
-
-    /// The same, once the answer has begun: nothing comes in between.
-    pub(super) async fn awaits_quietly<T>(&mut self, work: impl Future<Output = T>) -> Result<T, End> {
-        self.awaits_with(work, false).await
-    }
-
-    async fn awaits_with<T>(&mut self, work: impl Future<Output = T>, beats: bool) -> Result<T, End> {
         let mut work = pin!(work);
         loop {
-            let due = self.beat.as_ref().filter(|_| beats).map(|beat| (beat.next, beat.is_event));
             tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
-                taken = take_in(&mut self.from, &mut self.queue) => taken?,
-                is_event = due_now(due) => self.beat(is_event).await?,
+                idled = self.idles(true) => idled?,
             }
         }
     }
+
+    /// The same beside an answer: `listens`, what the client says meanwhile can be taken; `beats`, it waits, and is told
+    /// that it lives.
+    pub(super) async fn awaits_beside<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        listens: bool,
+        beats: bool,
+    ) -> Result<First<T>, End> {
+        let mut work = pin!(work);
+        loop {
+            if let Some(message) = listens.then(|| self.queue.pop_beside()).flatten() {
+                return Ok(First::Beside(message));
+            }
+            tokio::select! {
+                biased;
+                done = &mut work => return Ok(First::Done(done)),
+                idled = self.idles(beats) => idled?,
+            }
+        }
+    }
+
+    /// Takes in a message, or gives a sign of life.
+    async fn idles(&mut self, beats: bool) -> Result<(), End> {
+        let due = self.beat.as_ref().filter(|_| beats).map(|beat| (beat.next, beat.is_event));
+        tokio::select! {
+            biased;
+            taken = take_in(&mut self.from, &mut self.queue) => taken,
+            is_event = due_now(due) => self.beat(is_event).await,
+        }
+    }
+}
+
+/// What came first while a client waits.
+pub(super) enum First<T> {
+    /// The work is done.
+    Done(T),
+    /// The client said something that belongs to the answer under way: anything but another request, which has to wait.
+    Beside(Said),
 }
 
 /// Ready when a sign of life is due.
@@ -121,33 +148,12 @@ async fn due_now(due: Option<(Instant, bool)>) -> bool {
     }
 }
 
-/// Sees that something is sent, and takes in what comes meanwhile.
-async fn leaves(
-    sending: impl Future<Output = Result<(), String>>,
-    from: &mut From,
-    queue: &mut Queue,
-) -> Result<(), End> {
-    let mut sending = pin!(sending);
-    loop {
-        tokio::select! {
-            biased;
-            sent = &mut sending => return sent.map_err(|detail| End::Lost { reset: false, detail }),
-            taken = take_in(from, queue) => taken?,
-        }
-    }
-}
-
 /// Takes the client's next message into the queue. With a full queue nothing is read any more, and whether the client
 /// is there shows when it is written to.
 async fn take_in(from: &mut From, queue: &mut Queue) -> Result<(), End> {
     if queue.is_full() {
         return std::future::pending().await;
     }
-    match from.next().await {
-        Got::Said(message) => {
-            queue.push(message);
-            Ok(())
-        }
-        Got::End(end) => Err(end),
-    }
+    queue.push(from.next().await?);
+    Ok(())
 }

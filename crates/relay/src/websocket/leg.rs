@@ -1,9 +1,11 @@
 //! One side of a WebSocket: whole messages in and out, and how it ends. Pings are answered by the library, each on its
 //! own side.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -46,6 +48,20 @@ impl Said {
         Self::Text(text.into(), None)
     }
 
+    /// The same, where it lies in a piece of memory that is larger by far: it would be kept as long as the message.
+    pub(super) fn compact(self) -> Self {
+        match self {
+            Self::Text(text, place) if text.len() < READ => Self::Text(text.as_str().into(), place),
+            Self::Binary(bytes, place) if bytes.len() < READ => {
+                Self::Binary(Bytes::copy_from_slice(&bytes), place)
+            }
+            large @ (Self::Text(..) | Self::Binary(..)) => large,
+        }
+    }
+
+    /// What it takes besides its bytes. Those without a byte take memory, too.
+    pub(super) const OVERHEAD: usize = 2 * size_of::<Self>();
+
     /// Whether it is the last word of an answer.
     pub(super) fn is_last(&self, dialect: &dyn Dialect) -> bool {
         match self {
@@ -62,11 +78,13 @@ impl Said {
     }
 }
 
-/// What comes from a side.
+/// What came of waiting for an upstream.
 #[derive(Debug)]
 pub(super) enum Got {
     /// A message.
     Said(Said),
+    /// Nothing, but a part of what is on its way there has left.
+    Left,
     /// It is over.
     End(End),
 }
@@ -107,6 +125,10 @@ impl End {
             Error::Io(full) if full.kind() == io::ErrorKind::OutOfMemory => {
                 violated(CloseCode::Again, "more than there is room for now (bodies.total)".to_owned())
             }
+            Error::Io(late) if late.kind() == io::ErrorKind::TimedOut => violated(
+                CloseCode::Policy,
+                "nothing came in the middle of a message (limits.stall)".to_owned(),
+            ),
             Error::Io(lost) => {
                 let resets = [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe];
                 Self::Lost { reset: resets.contains(&lost.kind()), detail: lost.to_string() }
@@ -135,7 +157,13 @@ pub(super) struct Leg<S = TokioIo<Upgraded>> {
 }
 
 /// Its sending half.
-pub(super) struct To<S = TokioIo<Upgraded>>(SplitSink<WebSocketStream<Metered<S>>, Message>);
+pub(super) struct To<S = TokioIo<Upgraded>> {
+    sink: SplitSink<WebSocketStream<Metered<S>>, Message>,
+    /// What is still to leave; the room of a message goes with its last frame.
+    outgoing: VecDeque<(Frame, Option<Place>)>,
+    /// The library has something that is not on the wire yet.
+    is_unflushed: bool,
+}
 
 /// Its receiving half.
 pub(super) struct From<S = TokioIo<Upgraded>> {
@@ -161,24 +189,34 @@ impl Leg {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Leg<S> {
-    /// What we are on it is `role`; no message is longer than `limit` bytes, and each takes from `room`.
-    pub(super) async fn new(io: S, role: Role, limit: usize, room: &Arc<Room>) -> Self {
+    /// What we are on it is `role`; no message is longer than `limit` bytes, and each takes from `room`. `stall`: so long
+    /// the other side may stop in the middle of one.
+    pub(super) async fn new(
+        io: S,
+        role: Role,
+        limit: usize,
+        room: &Arc<Room>,
+        stall: Option<Duration>,
+    ) -> Self {
         let meter = Meter::new(room);
-        let io = Metered::new(io, meter.clone());
+        let io = Metered::new(io, meter.clone(), stall);
         let config = WebSocketConfig::default()
             .read_buffer_size(READ)
             .write_buffer_size(0)
+            // Room for a frame. Answers to pings get no more than that, should the other side not take them.
+            .max_write_buffer_size(FRAME + 1024)
             .max_message_size(Some(limit))
             .max_frame_size(Some(limit));
         let (to, stream) = WebSocketStream::from_raw_socket(io, role, Some(config)).await.split();
-        Self { to: To(to), from: From { stream, limit, meter, last: None } }
+        let to = To { sink: to, outgoing: VecDeque::new(), is_unflushed: false };
+        Self { to, from: From { stream, limit, meter, last: None } }
     }
 
     /// Says goodbye, and waits for a while until the other side has heard it.
     pub(super) async fn close(mut self, frame: Option<CloseFrame>) {
         let parting = async {
             // Where the other side has closed already, it is answered by what is read.
-            let _told = self.to.0.send(Message::Close(frame)).await;
+            let _told = self.to.close(frame).await;
             while let Some(Ok(_)) = self.from.stream.next().await {}
         };
         // Late or not, it is over.
@@ -189,8 +227,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Leg<S> {
     /// is closed before would lose the goodbye.
     pub(super) async fn turn_away(mut self, frame: CloseFrame) {
         let parting = async {
-            let told = self.to.0.send(Message::Close(Some(frame))).await;
-            let (Ok(()), Ok(mut whole)) = (told, self.from.stream.reunite(self.to.0)) else { return };
+            let told = self.to.close(Some(frame)).await;
+            let (Ok(()), Ok(mut whole)) = (told, self.from.stream.reunite(self.to.sink)) else { return };
             // One that has read it waits for this before it goes (section 7.1.1).
             let _ended = whole.get_mut().shutdown().await;
             let mut rest = [0; READ];
@@ -201,8 +239,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Leg<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> From<S> {
-    /// The next message, or the end. Nothing is lost where this is dropped before it is ready.
-    pub(super) async fn next(&mut self) -> Got {
+    /// The next message. Nothing is lost where this is dropped before it is ready.
+    ///
+    /// # Errors
+    /// Where the side has ended, and how.
+    pub(super) async fn next(&mut self) -> Result<Said, End> {
         loop {
             let next = poll_fn(|cx| {
                 let polled = self.stream.poll_next_unpin(cx);
@@ -212,18 +253,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> From<S> {
             match next.await {
                 Some(Ok(Message::Text(text))) => {
                     let place = self.place(text.as_ref());
-                    return Got::Said(Said::Text(text, Some(place)));
+                    return Ok(Said::Text(text, Some(place)));
                 }
                 Some(Ok(Message::Binary(bytes))) => {
                     let place = self.place(&bytes);
-                    return Got::Said(Said::Binary(bytes, Some(place)));
+                    return Ok(Said::Binary(bytes, Some(place)));
                 }
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
-                Some(Ok(Message::Close(frame))) => return Got::End(End::Closed(frame)),
-                Some(Err(error)) => return Got::End(End::of(&error, self.limit)),
+                Some(Ok(Message::Close(frame))) => return Err(End::Closed(frame)),
+                Some(Err(error)) => return Err(End::of(&error, self.limit)),
                 None => {
-                    let detail = "closed without a word".to_owned();
-                    return Got::End(End::Lost { reset: false, detail });
+                    return Err(End::Lost { reset: false, detail: "closed without a word".to_owned() });
                 }
             }
         }
@@ -236,34 +276,83 @@ impl<S: AsyncRead + AsyncWrite + Unpin> From<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> To<S> {
-    /// Sends a message. One that is dropped halfway leaves the side unfit for another.
-    ///
-    /// # Errors
-    /// Where the connection is lost.
-    pub(super) async fn send(&mut self, said: Said) -> Result<(), String> {
-        let (kind, bytes, _place) = match said {
+    /// Puts a message behind all that is to leave.
+    pub(super) fn put(&mut self, said: Said) {
+        let (kind, bytes, mut place) = match said {
             Said::Text(text, place) => (Data::Text, Bytes::from(text), place),
             Said::Binary(bytes, place) => (Data::Binary, bytes, place),
         };
         // One that is empty is a frame, too.
         for start in (0..bytes.len().max(1)).step_by(FRAME) {
             let end = (start + FRAME).min(bytes.len());
-            let kind = if start == 0 { kind } else { Data::Continue };
-            let frame = Frame::message(bytes.slice(start..end), OpCode::Data(kind), end == bytes.len());
-            self.put(Message::Frame(frame)).await?;
+            let (kind, is_last) = (if start == 0 { kind } else { Data::Continue }, end == bytes.len());
+            let frame = Frame::message(bytes.slice(start..end), OpCode::Data(kind), is_last);
+            self.outgoing.push_back((frame, if is_last { place.take() } else { None }));
         }
-        Ok(())
     }
 
-    /// Sends a ping.
+    /// Puts a ping there.
+    pub(super) fn put_ping(&mut self) {
+        self.outgoing.push_back((Frame::ping(Bytes::new()), None));
+    }
+
+    /// Whether something is to leave.
+    pub(super) fn has_more(&self) -> bool {
+        self.is_unflushed || !self.outgoing.is_empty()
+    }
+
+    /// A part of what is to leave does. Nothing is lost where this is dropped before it is ready.
     ///
     /// # Errors
-    /// Where the connection is lost.
-    pub(super) async fn ping(&mut self) -> Result<(), String> {
-        self.put(Message::Ping(Bytes::new())).await
+    /// Where the connection is lost, and what was to leave with it.
+    pub(super) async fn leave(&mut self) -> Result<(), String> {
+        poll_fn(|cx| self.poll_leave(cx)).await.map_err(|error| {
+            self.outgoing.clear();
+            self.is_unflushed = false;
+            error.to_string()
+        })
     }
 
-    async fn put(&mut self, message: Message) -> Result<(), String> {
-        self.0.send(message).await.map_err(|error| error.to_string())
+    fn poll_leave(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        // Answers to pings first: there has to be room for a frame.
+        ready!(self.sink.poll_flush_unpin(cx))?;
+        self.is_unflushed = false;
+        let Some((frame, place)) = self.outgoing.pop_front() else { return Poll::Ready(Ok(())) };
+        self.sink.start_send_unpin(Message::Frame(frame))?;
+        drop(place);
+        self.is_unflushed = true;
+        ready!(self.sink.poll_flush_unpin(cx))?;
+        self.is_unflushed = false;
+        Poll::Ready(Ok(()))
     }
+
+    /// Says goodbye behind what has begun to leave.
+    async fn close(&mut self, frame: Option<CloseFrame>) -> Result<(), Error> {
+        self.sink.flush().await?;
+        self.sink.send(Message::Close(frame)).await
+    }
+}
+
+/// What comes next from the upstream, while what is on its way to it leaves: a service that writes before it reads must
+/// not block both. Never, where there is none. A side that has ended is there no longer.
+pub(super) async fn next_of(upstream: &mut Option<Leg>) -> Got {
+    let Some(leg) = upstream else { return std::future::pending().await };
+    let got = loop {
+        tokio::select! {
+            biased;
+            left = leg.to.leave(), if leg.to.has_more() => {
+                // One that takes nothing any more may have words left.
+                if left.is_ok() {
+                    break Got::Left;
+                }
+            }
+            came = leg.from.next() => break came.map_or_else(Got::End, Got::Said),
+        }
+    };
+    if let Got::End(end) = &got
+        && let Some(leg) = upstream.take()
+    {
+        leg.take_leave(end);
+    }
+    got
 }

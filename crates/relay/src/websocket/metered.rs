@@ -5,10 +5,12 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::body::{Place, Room};
+use crate::clock::IdleLimit;
 
 /// A frame with more than this is large.
 pub(super) const LARGE: usize = 64 * 1024;
@@ -41,6 +43,8 @@ struct Framing {
     left: u64,
     /// The payload is part of a message.
     counts: bool,
+    /// A message has begun whose last frame has not.
+    is_open: bool,
 }
 
 impl Framing {
@@ -64,11 +68,19 @@ impl Framing {
             self.left = length;
             // From 8 on they are control frames (section 5.5).
             self.counts = self.head[0] & 0x08 == 0;
+            if self.counts {
+                self.is_open = self.head[0] & 0x80 == 0;
+            }
             if length > LARGE as u64 {
                 break;
             }
         }
         (at, counted)
+    }
+
+    /// Whether more has to come.
+    const fn is_amid(&self) -> bool {
+        self.has > 0 || self.left > 0 || self.is_open
     }
 
     /// The payload's length, once the head is there.
@@ -98,6 +110,8 @@ pub(super) struct Metered<S> {
     io: S,
     framing: Framing,
     meter: Meter,
+    /// How long nothing may come in the middle of a message.
+    stall: Option<IdleLimit>,
     /// What was read and is to be passed on with the next read: the begin of a large payload, which the library is to
     /// see apart from its head. Then it makes room for just that payload; behind other bytes it would hold on to all of
     /// it for as long as the connection lives.
@@ -105,19 +119,28 @@ pub(super) struct Metered<S> {
 }
 
 impl<S> Metered<S> {
-    pub(super) fn new(io: S, meter: Meter) -> Self {
-        Self { io, framing: Framing::default(), meter, ahead: Vec::new() }
+    pub(super) fn new(io: S, meter: Meter, stall: Option<Duration>) -> Self {
+        Self { io, framing: Framing::default(), meter, stall: stall.map(IdleLimit::new), ahead: Vec::new() }
     }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
     /// # Errors
-    /// `OutOfMemory` where there is no room for what came.
+    /// `OutOfMemory` where there is no room for what came, `TimedOut` where nothing came in the middle of a message.
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let start = into.filled().len();
         if this.ahead.is_empty() {
-            ready!(Pin::new(&mut this.io).poll_read(cx, into))?;
+            let polled = Pin::new(&mut this.io).poll_read(cx, into);
+            match &mut this.stall {
+                Some(stall) if polled.is_pending() && this.framing.is_amid() => {
+                    ready!(stall.poll_passed(cx));
+                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                }
+                Some(stall) => stall.restart(),
+                None => {}
+            }
+            ready!(polled)?;
         } else {
             let some = this.ahead.len().min(into.remaining());
             into.put_slice(&this.ahead[..some]);
@@ -185,7 +208,7 @@ mod tests {
         at_once: usize,
     ) -> (Vec<Vec<u8>>, Meter, io::Result<()>) {
         let meter = Meter::new(room);
-        let mut metered = Metered::new(bytes, meter.clone());
+        let mut metered = Metered::new(bytes, meter.clone(), None);
         let (mut pieces, mut buffer) = (Vec::new(), vec![0; at_once]);
         loop {
             match metered.read(&mut buffer).await {
@@ -241,5 +264,34 @@ mod tests {
         assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::OutOfMemory);
         drop(meter);
         assert_eq!(room.left(), 100_000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_stops_halfway_is_given_up() {
+        let stall = Duration::from_secs(3);
+        let whole = frame(0x81, 5, true);
+        let open = frame(0x01, 5, true);
+        let halves = [&whole[..1], &whole[..4], &whole[..8], &open, &[whole.as_slice(), &open[..7]].concat()];
+        for half in halves {
+            let (mut client, side) = tokio::io::duplex(100);
+            let mut metered = Metered::new(side, Meter::new(&Room::new(1000)), Some(stall));
+            tokio::io::AsyncWriteExt::write_all(&mut client, half).await.unwrap();
+            let begun = tokio::time::Instant::now();
+            let mut into = [0; 100];
+            let ended = loop {
+                if let Err(error) = metered.read(&mut into).await {
+                    break error;
+                }
+            };
+            assert_eq!((ended.kind(), begun.elapsed().as_secs()), (io::ErrorKind::TimedOut, 3), "{half:?}");
+        }
+        let (mut client, side) = tokio::io::duplex(100);
+        let mut metered = Metered::new(side, Meter::new(&Room::new(1000)), Some(stall));
+        tokio::io::AsyncWriteExt::write_all(&mut client, &whole).await.unwrap();
+        let reading = async { while metered.read(&mut [0; 100]).await.is_ok() {} };
+        assert!(
+            tokio::time::timeout(Duration::from_secs(9), reading).await.is_err(),
+            "between messages it may"
+        );
     }
 }

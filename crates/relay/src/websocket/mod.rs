@@ -24,7 +24,6 @@ mod metered;
 mod queue;
 mod session;
 mod upgrade;
-mod upstream;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,10 +82,10 @@ pub(crate) async fn open(
     parts.method = Method::POST;
     let wanted = Wanted::of(parts, path, target);
     let now = shared.clock.now();
-    if shared.websockets.is_unspoken(&wanted, now) {
+    if shared.websockets.is_unspoken(&wanted.address, now) {
         return use_http();
     }
-    let mut refused = shared.websockets.still_refused(&wanted, now);
+    let mut refused = shared.websockets.still_refused(&wanted.address, now);
     let mut upstream = None;
     if refused.is_none() {
         match upgrade::open(&shared, &wanted, TRIED).await {
@@ -98,15 +97,15 @@ pub(crate) async fn open(
         }
     }
     let (upstream, said) = match upstream {
-        Some(opened) => (Some(opened.upstream), Some((opened.headers, opened.extensions))),
+        Some(opened) => (Some(opened.leg), Some((opened.headers, opened.extensions))),
         None => (None, None),
     };
     let limit = usize::try_from(shared.config.limits.message).unwrap_or(usize::MAX);
-    let every = shared.config.waiting.interim;
+    let (every, stall) = (shared.config.waiting.interim, shared.config.limits.stall);
     tokio::spawn(async move {
         let _place = place;
         let Ok(io) = client_side.await else { return };
-        let leg = Leg::new(TokioIo::new(io), Role::Server, limit, &shared.room).await;
+        let leg = Leg::new(TokioIo::new(io), Role::Server, limit, &shared.room, Some(stall)).await;
         let client = Client::new(leg, limit, every, kind.lives_by_events());
         Session { current, wanted, wishes, client, upstream, refused, failed: None }.run().await;
     });

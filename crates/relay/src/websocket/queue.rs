@@ -22,13 +22,13 @@ impl Queue {
 
     pub(super) fn push(&mut self, message: Said) {
         let asks = matches!(&message, Said::Text(text, _) if is_create(text));
-        self.bytes += weight(&message);
-        self.messages.push_back((message, asks));
+        self.bytes += message.len() + Said::OVERHEAD;
+        self.messages.push_back((message.compact(), asks));
     }
 
     pub(super) fn pop(&mut self) -> Option<Said> {
         let (message, _) = self.messages.pop_front()?;
-        self.bytes -= weight(&message);
+        self.bytes -= message.len() + Said::OVERHEAD;
         Some(message)
     }
 
@@ -41,9 +41,4 @@ impl Queue {
     pub(super) const fn is_full(&self) -> bool {
         self.bytes >= self.limit
     }
-}
-
-/// Those without a byte take memory, too.
-fn weight(message: &Said) -> usize {
-    message.len() + size_of::<(Said, bool)>()
 }

@@ -12,9 +12,8 @@ use super::HANDSHAKE;
 use super::Refused;
 use super::call;
 use super::client::Client;
-use super::leg::{End, Got, Said, short};
+use super::leg::{End, Got, Leg, Said, next_of, short};
 use super::upgrade::{Unopened, Wanted, open};
-use super::upstream::{Upstream, next_of};
 use crate::clock::IdleLimit;
 use crate::shared::Shared;
 use crate::wishes::Wishes;
@@ -26,7 +25,7 @@ pub(super) struct Session {
     pub(super) wishes: Wishes,
     pub(super) client: Client,
     /// The connection to the upstream, while there is one.
-    pub(super) upstream: Option<Upstream>,
+    pub(super) upstream: Option<Leg>,
     /// The upstream had no room for one: the first call waits for that.
     pub(super) refused: Option<Refused>,
     /// The last answer, where it failed: the service may say more of it, which is no part of the next one.
@@ -49,6 +48,11 @@ impl Parting {
     /// The client is to come back, and then to send all of its input.
     pub(super) fn again(reason: &str) -> Self {
         Self::Told(CloseFrame { code: CloseCode::Again, reason: short(&format!("steady-relay: {reason}")) })
+    }
+
+    /// What the request goes on from is lost.
+    pub(super) fn full_input() -> Self {
+        Self::again("the service has lost what this goes on from; send the whole input")
     }
 
     /// The upstream speaks no WebSocket after all; the next handshake is told so.
@@ -83,7 +87,7 @@ impl Session {
     /// Serves it to its end, and tells both sides.
     pub(super) async fn run(mut self) {
         let Err(parting) = self.serve().await;
-        let (client, upstream) = (self.client.into_leg(), self.upstream.map(Upstream::into_leg));
+        let (client, upstream) = (self.client.into_leg(), self.upstream);
         let leave = async |frame| {
             if let Some(upstream) = upstream {
                 upstream.close(frame).await;
@@ -116,11 +120,13 @@ impl Session {
                 got = next_of(&mut self.upstream) => {
                     match got {
                         Got::Said(message) => self.client.send(message).await?,
+                        Got::Left => {}
                         Got::End(end) => return Err(Parting::of_upstream(end)),
                     }
                     continue;
                 }
-                message = self.client.next() => message?,
+                // One after the other: what is on its way to the upstream is all that waits for it.
+                message = self.client.next(), if !self.is_sending() => message?,
             };
             // They may be others by now.
             let shared = self.current.load_full();
@@ -139,9 +145,13 @@ impl Session {
         self.client.begins_to_wait();
         if self.upstream.is_none() && self.refused.is_none() {
             let within = HANDSHAKE + shared.config.timeouts.connect;
-            let opened = self.client.awaits(open(shared, &self.wanted, within)).await?;
+            let opening = open(shared, &self.wanted, within);
+            let opened = tokio::select! {
+                () = shared.draining() => return Err(Parting::draining()),
+                opened = self.client.awaits(opening) => opened?,
+            };
             match opened {
-                Ok(opened) => self.upstream = Some(opened.upstream),
+                Ok(opened) => self.upstream = Some(opened.leg),
                 Err(Unopened::Unspoken) => return Err(Parting::unspoken()),
                 Err(Unopened::Declined(_) | Unopened::Refused(..) | Unopened::Failed(_)) => {}
             }
@@ -149,7 +159,13 @@ impl Session {
         let Some(upstream) = &mut self.upstream else {
             return Err(Parting::again("there is no connection to the service; send that again"));
         };
-        Ok(self.client.awaits(upstream.send(message)).await?)
+        upstream.to.put(message);
+        Ok(())
+    }
+
+    /// Whether something is on its way to the upstream.
+    pub(super) fn is_sending(&self) -> bool {
+        self.upstream.as_ref().is_some_and(|upstream| upstream.to.has_more())
     }
 
     /// A request for nothing, by which a client makes the connection ready. It passes, with all that it is answered.
@@ -166,6 +182,10 @@ impl Session {
             };
             let message = match got {
                 Got::Said(message) => message,
+                Got::Left => {
+                    silence.restart();
+                    continue;
+                }
                 Got::End(end) => return Err(Parting::of_upstream(end)),
             };
             silence.restart();

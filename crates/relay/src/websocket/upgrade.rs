@@ -19,8 +19,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::leg::Leg;
-use super::memory::{self, Refused};
-use super::upstream::Upstream;
+use super::memory::{self, Address, Refused};
 use crate::body::SendBody;
 use crate::credential::{AccountKey, account_key};
 use crate::drive::unsent;
@@ -108,18 +107,22 @@ pub(super) struct Wanted {
     pub(super) path: String,
     pub(super) target: Target,
     pub(super) account: AccountKey,
+    /// What is remembered of it is found by this.
+    pub(super) address: Address,
 }
 
 impl Wanted {
     pub(super) fn of(parts: Parts, path: String, target: Target) -> Self {
         let account = account_key(&parts.headers, target.path_and_query.as_str());
-        Self { parts, path, target, account }
+        let url = format!("{}{}", target.upstream.origin, target.path_and_query.path());
+        let address = Address { url, account: account.number() };
+        Self { parts, path, target, account, address }
     }
 }
 
 /// An upstream's side that is open.
 pub(super) struct Opened {
-    pub(super) upstream: Upstream,
+    pub(super) leg: Leg,
     pub(super) headers: HeaderMap,
     pub(super) extensions: http::Extensions,
 }
@@ -182,11 +185,11 @@ impl Answered {
 
 /// Opens a connection to the upstream, for so long, and remembers what that says of its WebSockets.
 pub(super) async fn open(shared: &Shared, wanted: &Wanted, within: Duration) -> Result<Opened, Unopened> {
-    let stood = AtomicBool::new(false);
+    let (stood, begun) = (AtomicBool::new(false), shared.clock.now());
     let tried = tokio::time::timeout(within, connect(shared, wanted, &stood)).await;
     let (memory, now) = (&shared.websockets, shared.clock.now());
     let no_answer = |failure: Box<Failure>| {
-        if memory.silent(wanted, now) {
+        if memory.silent(&wanted.address, begun, now) {
             let words = failure.message.as_deref().unwrap_or("it does not answer");
             unspoken(shared, wanted, words);
             Unopened::Unspoken
@@ -196,7 +199,7 @@ pub(super) async fn open(shared: &Shared, wanted: &Wanted, within: Duration) -> 
     };
     match tried {
         Ok(Ok(opened)) => {
-            memory.opened(wanted, now);
+            memory.opened(&wanted.address, now);
             Ok(opened)
         }
         Ok(Err(Refusal::Answered(answered))) if answered.is_no_websocket() => {
@@ -208,7 +211,7 @@ pub(super) async fn open(shared: &Shared, wanted: &Wanted, within: Duration) -> 
             Err(Unopened::Declined(answered))
         }
         Ok(Err(Refusal::Answered(answered))) => {
-            Err(Unopened::Refused(memory.refused(wanted, &answered.failure, now), answered))
+            Err(Unopened::Refused(memory.refused(&wanted.address, &answered.failure, now), answered))
         }
         Ok(Err(Refusal::Unfit(failure))) => Err(no_answer(failure)),
         Ok(Err(Refusal::Unreached(failure))) => Err(Unopened::Failed(failure)),
@@ -226,7 +229,7 @@ pub(super) async fn open(shared: &Shared, wanted: &Wanted, within: Duration) -> 
 
 /// It is remembered that the upstream speaks no WebSocket there, and told once.
 fn unspoken(shared: &Shared, wanted: &Wanted, why: &str) {
-    if shared.websockets.unspoken(wanted, shared.clock.now()) {
+    if shared.websockets.unspoken(&wanted.address, shared.clock.now()) {
         shared.observers.notice(&Notice::Advice(format!(
             "note: {} does not speak WebSocket there ({why}): for {} min its clients are told to use HTTP",
             wanted.target.upstream.url.host(),
@@ -298,8 +301,8 @@ async fn connect(shared: &Shared, wanted: &Wanted, stood: &AtomicBool) -> Result
     let limit = usize::try_from(shared.config.limits.message).unwrap_or(usize::MAX);
     match hyper::upgrade::on(&mut answer).await {
         Ok(io) => {
-            let leg = Leg::new(TokioIo::new(io), Role::Client, limit, &shared.room).await;
-            Ok(Opened { upstream: Upstream::new(leg, limit), headers, extensions })
+            let leg = Leg::new(TokioIo::new(io), Role::Client, limit, &shared.room, None).await;
+            Ok(Opened { leg, headers, extensions })
         }
         Err(error) => Err(malformed(&error.to_string())),
     }

@@ -66,3 +66,4 @@ mod support;
 mod waiting;
 #[cfg(test)]
 mod websocket;
+mod websocket_odd;
