@@ -9,6 +9,7 @@ mod cuts;
 mod decode;
 mod env_file;
 mod json;
+mod messages;
 mod ndjson;
 mod preamble;
 mod redact;
@@ -19,6 +20,7 @@ pub use config::config;
 pub use decode::decode;
 pub use env_file::env_file;
 pub use json::json;
+pub use messages::messages;
 pub use ndjson::ndjson;
 pub use preamble::preamble;
 pub use redact::redact;
@@ -29,11 +31,12 @@ pub use sse::sse;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     ("config", config),
     ("decode", decode),
     ("env_file", env_file),
     ("json", json),
+    ("messages", messages),
     ("ndjson", ndjson),
     ("preamble", preamble),
     ("redact", redact),

@@ -5,7 +5,7 @@ import asyncio
 import websockets
 
 from raw import BINARY, CLOSE, CONTINUATION, PING, TEXT, frame
-from stage import SENDS, answer, ask, case, soon
+from stage import answer, ask, case, soon
 
 # Each is (what it is, the frames, the code). A mask that is left out takes the peer's own.
 BAD_TEXT = [
@@ -137,7 +137,6 @@ async def service_breaks(on, breaks):
                 raise AssertionError(f"{name}: the client hears nothing") from None
             allowed = list(answer("a"))[:2] if moment == "after" else []
             assert [text for text in heard if '"error"' not in str(text)] in ([], allowed, allowed[:1]), f"{name}: {heard}"
-            most = 1 if moment in ("idle", "after") else SENDS
-            assert on.connections <= most, f"{name}: {on.connections} connections"
+            assert on.connections == 1, f"{name}: {on.connections} connections"
             await client.close()
             assert await soon(lambda: len(left) == on.connections), f"{name}: the service was not left"

@@ -449,3 +449,67 @@ fn an_answer_that_is_lost_behind_an_early_stream_is_sent_again_by_nobody() {
         assert_eq!(events, 1, "{name}: {text}");
     }
 }
+
+/// What is said on a WebSocket, without the words.
+fn in_message(kind: Kind, has_answer: bool, ending: &Ending) -> String {
+    let listener = Listener { has_answer, ..listener(kind) };
+    match say_in_message(&listener, ending) {
+        SayMessage::Upstream => "its own".to_owned(),
+        SayMessage::Close => "close".to_owned(),
+        SayMessage::Own(message) => {
+            let message: serde_json::Value = serde_json::from_str(&message).unwrap();
+            let code = message.pointer("/response/error/code").unwrap_or(&message["status"]);
+            format!("{} {code}", message["type"].as_str().unwrap())
+        }
+    }
+}
+
+#[test]
+fn what_is_said_on_a_websocket() {
+    let refused = |why, failure| Ending::Refused(why, Box::new(failure));
+    let told = failure(Told::InStream, None, Fault::AtCapacity, Evidence::Refused);
+    let armed = Failure { advice: Advice::Wait(Duration::from_secs(9)), ..told.clone() };
+    let unfit = Failure { barred: Some(Bar::Unfit), ..lost("malformed") };
+    let rows = [
+        ("definite", Ending::Passed(Box::new(told.clone())), true, ["its own", "its own"]),
+        ("definite, by a close", Ending::Passed(Box::new(lost("closed"))), false, ["close", "close"]),
+        ("returned", Ending::Returned(Box::new(told.clone())), true, ["its own", "its own"]),
+        ("returned, lost", Ending::Returned(Box::new(lost("reset"))), false, ["close", "close"]),
+        (
+            "may have run",
+            refused(Why::MayHaveRun, lost("reset")),
+            false,
+            [r#"response.failed "invalid_prompt""#, "error 429"],
+        ),
+        (
+            "unfit",
+            refused(Why::Barred(Bar::Unfit), unfit),
+            false,
+            [r#"response.failed "invalid_prompt""#, "error 429"],
+        ),
+        (
+            "gave up",
+            gave_up(Stop::SendsSpent, told),
+            true,
+            [r#"response.failed "server_is_overloaded""#, "its own"],
+        ),
+        // Its own words would have Codex send it again.
+        (
+            "gave up, told when",
+            gave_up(Stop::FloorTooFar, armed),
+            true,
+            [r#"response.failed "server_is_overloaded""#, "its own"],
+        ),
+        (
+            "unsent",
+            Ending::GaveUp(Stop::PatienceSpent, None),
+            false,
+            [r#"response.failed "server_is_overloaded""#, "error 503"],
+        ),
+        ("stopping", Ending::GaveUp(Stop::Draining, None), false, ["close", "close"]),
+    ];
+    for (name, ending, has_answer, expected) in rows {
+        let said = [Kind::Codex, Kind::Other].map(|kind| in_message(kind, has_answer, &ending));
+        assert_eq!(said, expected, "{name}");
+    }
+}

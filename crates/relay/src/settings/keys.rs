@@ -116,7 +116,8 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         default: "\"speak\"",
         doc: "What becomes of a WebSocket on which a client asks for answers of a model, as Codex does first: `speak`, \
               and each request on it is protected like one over HTTP; `refuse`, and the client is told to use HTTP, for \
-              networks that do not bear WebSockets; `tunnel`, and bytes pass as they come, unprotected.",
+              networks that do not bear WebSockets; `tunnel`, and bytes pass as they come, unprotected. A change holds for \
+              those that are opened from then on.",
         set: |relay, given| websocket(given).map(|value| relay.websocket = Some(value)),
     },
     Key {
@@ -276,7 +277,8 @@ pub(super) const WAITING: &[Key<Waiting>] = &[
         default: "\"15s\"",
         doc: "How often an HTTP/1.1 client that waits gets an interim answer, `102 Processing`, which keeps Node and \
               Gemini clients waiting past their own limits. Only clients that are known to skip it get it. `off` \
-              where something in between does not expect it.",
+              where something in between does not expect it. On a WebSocket that waits as often comes a ping or, for \
+              Codex, a message of the type `keepalive`.",
         set: |waiting, given| given.time_or_off(BEATS).map(|value| waiting.interim = value),
     },
     Key {
@@ -364,8 +366,8 @@ pub(super) const LIMITS: &[Key<Limits>] = &[
         name: "message",
         shape: "size",
         default: "\"64MiB\"",
-        doc: "How long one message of a WebSocket may be, either way. A longer one closes it with the code 1009, upon \
-              which Codex goes on over HTTP.",
+        doc: "How long one message of a WebSocket may be, either way. A longer one of a client closes it with the code \
+              1009, upon which Codex goes on over HTTP; one of the service ends the call with words that say so.",
         set: |limits, given| given.size(64 << 10..=1 << 30).map(|value| limits.message = value),
     },
 ];

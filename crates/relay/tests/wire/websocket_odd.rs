@@ -339,3 +339,16 @@ async fn where_there_is_never_room_for_a_message_clients_use_http() {
     let refused = WsClient::connect(bench.addr(), "/v1/responses", &CODEX).await.err().unwrap();
     assert_eq!((refused.status, up.upgrades().len()), (426, 0));
 }
+
+#[tokio::test]
+async fn a_call_that_goes_over_to_http_goes_on_from_what_it_has_spent() {
+    let up = WsUpstream::start(WsScript::good("").creates([overloaded_failed()])).await.unwrap();
+    let bench = Bench::with(bounded(&up.url(), |profile| profile.sends = Some(2))).await;
+    let mut client = codex(&bench).await;
+    client.send(in_turn("t", FULL)).await.unwrap();
+    client.answer().await;
+    assert!(bench.story(1).await.ends_with("gave_up"));
+    let body = FULL.replace(r#""type":"response.create","#, "");
+    assert_eq!(bench.ask(&crate::support::codex("t", &body)).await.status, 200);
+    assert!(bench.story(2).await.starts_with("opened after 2"));
+}
