@@ -211,10 +211,39 @@ async fn six_requests_with_tools_take_no_more_bytes_than_alone() -> Result<()> {
     Ok(())
 }
 
-#[expect(clippy::print_stderr, reason = "a figure to look at, which a busy machine may change")]
 fn report(login: Codex, alone: &Spoken, relayed: &Spoken) {
     let figures = |spoken: &Spoken| (spoken.between_requests(), spoken.service.bytes_in());
-    eprintln!("six requests, {login:?}: alone {:?}, relayed {:?}", figures(alone), figures(relayed));
+    show(&format!("six requests, {login:?}: alone {:?}, relayed {:?}", figures(alone), figures(relayed)));
+}
+
+#[expect(clippy::print_stderr, reason = "a figure to look at, which a busy machine may change")]
+fn show(figure: &str) {
+    eprintln!("{figure}");
+}
+
+/// A figure, not a check: `docs/performance.md` says how to take it.
+#[tokio::test]
+#[ignore = "it takes a quiet machine, and fails nowhere"]
+async fn the_time_of_six_requests() -> Result<()> {
+    const ROUNDS: usize = 11;
+    for login in LOGINS {
+        let mut took = [Vec::new(), Vec::new()];
+        for round in 0..ROUNDS {
+            for at in [round % 2, 1 - round % 2] {
+                let via = [Via::Direct, Via::Relay][at];
+                let script = script().creates((1..=5).map(tool_call).chain([steps::good(WORD)]));
+                let spoken = turn(login, via, &script).await?;
+                assert_done(&spoken.ran);
+                took[at].push(spoken.between_requests().context("six requests")?);
+            }
+        }
+        for times in &mut took {
+            times.sort();
+        }
+        let [direct, relayed] = took.map(|times| times[ROUNDS / 2]);
+        show(&format!("six requests, {login:?}, median of {ROUNDS}: alone {direct:?}, relayed {relayed:?}"));
+    }
+    Ok(())
 }
 
 #[tokio::test]
