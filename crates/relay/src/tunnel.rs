@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version, header};
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
@@ -70,20 +71,9 @@ pub(crate) async fn open(
     let client_side = hyper::upgrade::on(&mut request);
     let upstream = Arc::clone(&target.upstream);
     let (parts, _no_body) = request.into_parts();
-    let mut ask = Request::new(SendBody::Kept(None));
+    let mut ask = ask_for(&shared, &parts, &target);
     *ask.method_mut() = parts.method;
-    let path = target.path_and_query.to_string();
-    *ask.uri_mut() = http::Uri::from(target.path_and_query);
-    *ask.headers_mut() = forwardable(&parts.headers);
-    *ask.extensions_mut() = forwardable_extensions(parts.extensions);
-    let headers = ask.headers_mut();
-    shared.hop.mark(headers, &parts.headers, &upstream);
-    upstream.lend_key(headers, &path);
-    if let Some(host) = &upstream.host {
-        headers.insert(header::HOST, host.clone());
-    }
-    upstream.add_headers(headers);
-    change_protocol(headers, wanted);
+    change_protocol(ask.headers_mut(), wanted);
     // Only HTTP/1.1 changes protocols.
     let way = shared.way(&upstream, Version::HTTP_11).without_http2();
     let sending = shared.upstreams.send(Ask { way, request: ask, fresh: true, may_reuse_stale: false });
@@ -124,6 +114,23 @@ pub(crate) async fn open(
     response
 }
 
+/// What the upstream is asked for a client that wants to change the protocol: a GET as the client's own would arrive.
+pub(crate) fn ask_for(shared: &Shared, parts: &Parts, target: &Target) -> Request<SendBody> {
+    let upstream = &target.upstream;
+    let mut ask = Request::new(SendBody::Kept(None));
+    *ask.uri_mut() = http::Uri::from(target.path_and_query.clone());
+    *ask.headers_mut() = forwardable(&parts.headers);
+    *ask.extensions_mut() = forwardable_extensions(parts.extensions.clone());
+    let headers = ask.headers_mut();
+    shared.hop.mark(headers, &parts.headers, upstream);
+    upstream.lend_key(headers, target.path_and_query.as_str());
+    if let Some(host) = &upstream.host {
+        headers.insert(header::HOST, host.clone());
+    }
+    upstream.add_headers(headers);
+    ask
+}
+
 /// Carries bytes both ways until both sides are done. Who has closed its side may be gone, and nothing would tell:
 /// the other has `within` from then on.
 async fn both_ways(client: impl Side, upstream: impl Side, within: Duration) {
@@ -149,7 +156,7 @@ trait Side: AsyncRead + AsyncWrite + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Side for T {}
 
-fn change_protocol(headers: &mut HeaderMap, to: Option<HeaderValue>) {
+pub(crate) fn change_protocol(headers: &mut HeaderMap, to: Option<HeaderValue>) {
     if let Some(to) = to {
         headers.insert(HeaderName::from_static("upgrade"), to);
         headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));

@@ -165,6 +165,7 @@ impl Call<'_> {
 
     async fn send(&mut self) -> Result<Sent, Parting> {
         let sent = self.drive.open.now();
+        self.end = None;
         self.drive.open.sends();
         if self.session.upstream.is_none()
             && let Some(failed) = self.connect().await?

@@ -28,7 +28,7 @@ use crate::observe::Notice;
 use crate::reply::{ReplyBody, text};
 use crate::shared::Shared;
 use crate::target::Target;
-use crate::tunnel::{changes_protocol, is_websocket};
+use crate::tunnel::{ask_for, change_protocol, changes_protocol, is_websocket};
 use crate::upstream::{AnswerBody, Ask};
 
 /// How much of a refused upgrade's body is read to judge it and hand it on, and for how long.
@@ -61,8 +61,7 @@ pub(super) fn accept_key(parts: &Parts) -> Result<HeaderValue, Box<Response<Repl
     if one(&header::SEC_WEBSOCKET_VERSION) != Some(b"13") {
         let mut answer = refuse(StatusCode::UPGRADE_REQUIRED, "the version of WebSocket spoken here is 13");
         answer.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
-        answer.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-        answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+        change_protocol(answer.headers_mut(), Some(HeaderValue::from_static("websocket")));
         return Err(answer);
     }
     let key = one(&header::SEC_WEBSOCKET_KEY)
@@ -83,8 +82,7 @@ pub(super) fn switching(
         *response.extensions_mut() = forwardable_extensions(extensions);
     }
     let headers = response.headers_mut();
-    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
-    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    change_protocol(headers, Some(HeaderValue::from_static("websocket")));
     headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
     response
 }
@@ -242,20 +240,11 @@ fn unspoken(shared: &Shared, wanted: &Wanted, why: &str) {
 async fn connect(shared: &Shared, wanted: &Wanted, stood: &AtomicBool) -> Result<Opened, Refusal> {
     let upstream = &wanted.target.upstream;
     let key = generate_key();
-    let mut ask = Request::new(SendBody::Kept(None));
-    *ask.uri_mut() = http::Uri::from(wanted.target.path_and_query.clone());
-    *ask.headers_mut() = without(&forwardable(&wanted.parts.headers), &OF_THE_HANDSHAKE);
-    *ask.extensions_mut() = forwardable_extensions(wanted.parts.extensions.clone());
+    let mut ask = ask_for(shared, &wanted.parts, &wanted.target);
+    *ask.headers_mut() = without(ask.headers(), &OF_THE_HANDSHAKE);
     let headers = ask.headers_mut();
-    shared.hop.mark(headers, &wanted.parts.headers, upstream);
-    upstream.lend_key(headers, wanted.target.path_and_query.as_str());
-    if let Some(host) = &upstream.host {
-        headers.insert(header::HOST, host.clone());
-    }
-    upstream.add_headers(headers);
     shared.add_cookies(upstream, wanted.account, headers);
-    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
-    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    change_protocol(headers, Some(HeaderValue::from_static("websocket")));
     headers.insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
     if let Ok(key) = HeaderValue::try_from(&key) {
         headers.insert(header::SEC_WEBSOCKET_KEY, key);
