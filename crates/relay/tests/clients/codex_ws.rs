@@ -282,16 +282,18 @@ async fn overloaded_as_a_wrapped_503_twice() -> Result<()> {
 
 #[tokio::test]
 async fn overloaded_between_tools() -> Result<()> {
-    let script = five_tools_but_third(steps::overloaded_failed());
-    let (alone, relayed) = both(Codex::Key, &script).await?;
-    assert_at_capacity(&alone.ran);
-    assert_eq!(alone.tool_ran()?, "1\n2\n", "{alone}");
+    for login in LOGINS {
+        let script = five_tools_but_third(steps::overloaded_failed());
+        let (alone, relayed) = both(login, &script).await?;
+        assert_at_capacity(&alone.ran);
+        assert_eq!(alone.tool_ran()?, "1\n2\n", "{alone}");
 
-    assert_done(&relayed.ran);
-    assert_eq!(relayed.tool_ran()?, FIVE_TOOLS, "each tool once: {relayed}");
-    assert_eq!((relayed.asked(), relayed.sends()), (6, 7), "{relayed}");
-    assert_eq!((relayed.sockets().len(), relayed.shows_trouble()), (1, false), "{relayed}");
-    assert_no_post(&relayed);
+        assert_done(&relayed.ran);
+        assert_eq!(relayed.tool_ran()?, FIVE_TOOLS, "each tool once: {relayed}");
+        assert_eq!((relayed.asked(), relayed.sends()), (6, 7), "{relayed}");
+        assert_eq!((relayed.sockets().len(), relayed.shows_trouble()), (1, false), "{relayed}");
+        assert_no_post(&relayed);
+    }
     Ok(())
 }
 
@@ -378,9 +380,11 @@ async fn a_connection_lost_before_output() -> Result<()> {
         steps::limit_reached(),
     ];
     for ending in endings {
-        let (alone, relayed) = both(Codex::Key, &failing(1, &ending)).await?;
-        for spoken in [&alone, &relayed] {
-            assert_asked_again(spoken);
+        for login in LOGINS {
+            let (alone, relayed) = both(login, &failing(1, &ending)).await?;
+            for spoken in [&alone, &relayed] {
+                assert_asked_again(spoken);
+            }
         }
     }
     Ok(())
@@ -389,29 +393,33 @@ async fn a_connection_lost_before_output() -> Result<()> {
 /// The second request names nothing and can be sent by the relay once more.
 #[tokio::test]
 async fn a_connection_lost_twice_before_output() -> Result<()> {
-    let ending = begun_then(WsStep::Close(1011, "internal error".to_owned()));
-    let (alone, relayed) = both(Codex::Key, &failing(2, &ending)).await?;
-    assert_done(&alone.ran);
-    assert_eq!((alone.asked(), alone.shows_trouble()), (3, true), "{alone}");
+    for login in LOGINS {
+        let ending = begun_then(WsStep::Close(1011, "internal error".to_owned()));
+        let (alone, relayed) = both(login, &failing(2, &ending)).await?;
+        assert_done(&alone.ran);
+        assert_eq!((alone.asked(), alone.shows_trouble()), (3, true), "{alone}");
 
-    assert_done(&relayed.ran);
-    assert_eq!((relayed.asked(), relayed.sends()), (2, 3), "{relayed}");
-    assert!(!relayed.shows_trouble(), "{relayed}");
-    assert_no_post(&relayed);
+        assert_done(&relayed.ran);
+        assert_eq!((relayed.asked(), relayed.sends()), (2, 3), "{relayed}");
+        assert!(!relayed.shows_trouble(), "{relayed}");
+        assert_no_post(&relayed);
+    }
     Ok(())
 }
 
 /// In the middle of a conversation the request in full is the whole of it, and no tool runs again.
 #[tokio::test]
 async fn a_connection_lost_between_tools() -> Result<()> {
-    let script = five_tools_but_third(vec![WsStep::Reset]);
-    let (alone, relayed) = both(Codex::Key, &script).await?;
-    for spoken in [&alone, &relayed] {
-        assert_done(&spoken.ran);
-        assert_eq!(spoken.tool_ran()?, FIVE_TOOLS, "each tool once: {spoken}");
-        assert_eq!((spoken.asked(), spoken.sends(), spoken.sockets().len()), (7, 7, 2), "{spoken}");
-        assert!(!spoken.shows_trouble(), "{spoken}");
-        assert_no_post(spoken);
+    for login in LOGINS {
+        let script = five_tools_but_third(vec![WsStep::Reset]);
+        let (alone, relayed) = both(login, &script).await?;
+        for spoken in [&alone, &relayed] {
+            assert_done(&spoken.ran);
+            assert_eq!(spoken.tool_ran()?, FIVE_TOOLS, "each tool once: {spoken}");
+            assert_eq!((spoken.asked(), spoken.sends(), spoken.sockets().len()), (7, 7, 2), "{spoken}");
+            assert!(!spoken.shows_trouble(), "{spoken}");
+            assert_no_post(spoken);
+        }
     }
     Ok(())
 }
