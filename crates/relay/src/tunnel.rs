@@ -52,8 +52,9 @@ fn names(headers: &HeaderMap, protocol: &str) -> bool {
 }
 
 /// Tells a client to go on over HTTP: Codex does at once and for the whole session on 426, and on nothing else.
-pub(crate) fn use_http() -> Response<ReplyBody> {
-    let mut response = text(StatusCode::UPGRADE_REQUIRED, "steady-relay: use HTTP for this address\n");
+pub(crate) fn use_http(why: &str) -> Response<ReplyBody> {
+    let words = format!("steady-relay: use HTTP for this address: {why}\n");
+    let mut response = text(StatusCode::UPGRADE_REQUIRED, &words);
     // RFC 9110, section 15.5.22: the answer names what to upgrade to.
     response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("HTTP/1.1"));
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("upgrade"));

@@ -119,6 +119,9 @@ async def a_service_that_stops_reading(on):
         raise AssertionError(f"{sent * 64} KiB went to a service that does not read")
     except TimeoutError:
         pass
+    except ConnectionError:
+        # Spoken, it is given up when nothing was taken for as long as `idle`.
+        assert on.way == "speak"
     grown = on.memory_kib()[1] - before
     assert grown < 24 * 1024, f"the relay grew by {grown} KiB, with {sent * 64} KiB sent"
     peer.vanish()
@@ -313,3 +316,44 @@ async def very_many_messages_without_a_byte(on):
         pass
     grown = on.memory_kib()[0] - before
     assert grown < 16 << 10, f"{grown} KiB more"
+
+
+@case(ways=("speak",), limit=40)
+async def a_client_that_leaves_while_its_message_waits_for_a_deaf_service(on):
+    """No call stands behind it; the service is left all the same, and before that pings are answered."""
+    left = []
+
+    async def service(peer):
+        await peer.accept()
+        peer.reader._transport.pause_reading()
+        await asyncio.sleep(2)
+        peer.reader._transport.resume_reading()
+        await peer.gone(within=10)
+        left.append(True)
+
+    await on.serve_raw(service)
+    peer = await on.raw_client()
+    await peer.send(BINARY, b"x" * (16 << 20))
+    await peer.send(PING, b"there?")
+    assert (await peer.hear(within=5))[0] == "pong"
+    before = on.descriptors()
+    peer.vanish()
+    assert await soon(lambda: on.descriptors() <= before - 2, 5), "its connections are still there"
+    assert await soon(lambda: left, 10), "the service was not left"
+
+
+@case(ways=("speak",), more='[limits]\nmessage = "1MiB"\n[bodies]\neach = "1MiB"\ntotal = "2MiB"', limit=60)
+async def what_is_thrown_away_takes_no_room(on):
+    """A client that goes on after its goodbye is heard out, and nobody else lacks the room for that."""
+    await on.serve(lambda connection: connection.wait_closed())
+    on_and_on = await on.raw_client()
+    await on_and_on.write(on_and_on.frame(TEXT, b"\xff"))
+    told = await on_and_on.hear(within=5)
+    assert told[:2] == ("close", 1007), told
+    for _ in range(30):
+        await on_and_on.write(on_and_on.frame(BINARY, b"x" * 100_000))
+        await asyncio.sleep(0.02)
+    client = await on.client()
+    await client.send(b"x" * 900_000)
+    await asyncio.sleep(0.5)
+    assert client.close_code is None, client.close_code

@@ -224,7 +224,8 @@ pub(super) const TIMEOUTS: &[Key<Timeouts>] = &[
         name: "first_byte_unknown",
         shape: "time",
         default: "\"15min\"",
-        doc: "The same for clients of which no limit is known, where `first_byte` is not set.",
+        doc: "The same for clients of which no limit is known, where `first_byte` is not set, and for all on a WebSocket, Codex \
+              too, since what keeps it waiting there takes its own limit away.",
         set: |timeouts, given| given.duration(SOME_TIME).map(|value| timeouts.first_byte_unknown = value),
     },
     Key {

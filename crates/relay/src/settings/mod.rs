@@ -37,7 +37,8 @@ pub use variables::{Scope, VARIABLES, Variable};
 
 use crate::proxy;
 use relay_core::Config;
-use relay_core::config::ProxyChoice;
+use relay_core::config::{ProxyChoice, Websocket};
+use relay_core::units::show_bytes;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -122,11 +123,25 @@ pub fn load(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Result<Loaded, S
                 notices.extend(proxy::passed_over(env));
             }
             let shown = show::shown(&config, source.as_ref(), &layers.outside);
+            notices.extend(no_websockets(&config));
             cap(&mut notices);
             let rules_at = source.as_ref().map_or_else(Vec::new, |source| show::places_of("rule", source));
             Ok(Loaded { config, notices, file: path, shown, rules_at })
         }
     }
+}
+
+/// What a room that is too small does besides.
+fn no_websockets(config: &Config) -> Option<String> {
+    let (total, message) = (config.bodies.total, config.limits.message);
+    (total < message && config.websocket == Websocket::Speak).then(|| {
+        format!(
+            "no WebSockets are spoken and clients are told to use HTTP, since `bodies.total` ({}) is less than \
+             `limits.message` ({})",
+            show_bytes(total),
+            show_bytes(message)
+        )
+    })
 }
 
 /// A file of variables that belong to others can have any number that look like ours.

@@ -349,12 +349,11 @@ impl<'a> Given<'a> {
 
     /// One of the named choices.
     pub(super) fn choice<C: Copy>(&self, among: &[(&str, C)]) -> Result<C, Invalid> {
-        let name = self.text()?;
+        let names =
+            || format!("{ONE_OF}{}", among.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "));
+        let name = self.text().map_err(|invalid| Invalid { allowed: names(), ..invalid })?;
         let found = among.iter().find(|(candidate, _)| *candidate == name);
-        found.map(|(_, choice)| *choice).ok_or_else(|| {
-            let names: Vec<_> = among.iter().map(|(candidate, _)| *candidate).collect();
-            Invalid::new("is none of the choices", format!("{ONE_OF}{}", names.join(", ")))
-        })
+        found.map(|(_, choice)| *choice).ok_or_else(|| Invalid::new("is none of the choices", names()))
     }
 
     /// A list of texts.

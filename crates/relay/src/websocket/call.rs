@@ -13,6 +13,7 @@ use relay_core::failure::{Bar, Failure};
 use relay_core::moment::Moment;
 use relay_core::preamble::{Preamble, Verdict};
 use relay_core::{Evidence, Fault};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Bytes, Utf8Bytes};
 
 use super::HANDSHAKE;
@@ -21,7 +22,7 @@ use super::leg::{End, Got, Said, next_of};
 use super::session::{Parting, Session};
 use super::upgrade::{Unopened, open};
 use crate::body::Place;
-use crate::clock::{Clock, IdleLimit, sleep_until};
+use crate::clock::{IdleLimit, sleep_until};
 use crate::drive::Drive;
 use crate::shared::Shared;
 use crate::understand::{Came, Understood};
@@ -164,7 +165,6 @@ impl Call<'_> {
     }
 
     async fn send(&mut self) -> Result<Sent, Parting> {
-        let sent = self.drive.open.now();
         self.end = None;
         self.drive.open.sends();
         if self.session.upstream.is_none()
@@ -175,14 +175,21 @@ impl Call<'_> {
         if let Some(upstream) = &mut self.session.upstream {
             upstream.to.put(Said::text(self.text.clone()));
         }
-        self.listen(sent).await
+        self.listen(self.drive.open.now()).await
     }
 
     /// A new connection to the upstream; what came of the send, where there is none.
     async fn connect(&mut self) -> Result<Option<Sent>, Parting> {
         let (shared, wanted) = (&self.shared, &self.session.wanted);
         let within = HANDSHAKE + shared.config.timeouts.connect;
-        let opened = self.session.client.awaits(open(shared, wanted, within)).await?;
+        let opening = self.session.client.awaits(open(shared, wanted, within));
+        let opened = tokio::select! {
+            () = shared.draining() => {
+                self.drive.open.close(Outcome::GaveUp);
+                return Err(Parting::restarting());
+            }
+            opened = opening => opened?,
+        };
         Ok(Some(match opened {
             Ok(opened) => {
                 self.session.upstream = Some(opened.leg);
@@ -211,16 +218,18 @@ impl Call<'_> {
         let mut preamble =
             Preamble::of_messages(asked, sent, self.shared.clock.wall()).by(Arc::clone(&self.drive.rules));
         let mut silence = IdleLimit::new(self.drive.open.idle());
-        let mut first_by = self.drive.first_byte_by(sent);
+        let unknown = sent + self.shared.config.timeouts.first_byte_unknown;
+        // What keeps a client waiting takes its own limit away, so that there has to be one.
+        let mut first_by = Some(self.drive.first_byte_by(sent).unwrap_or(unknown));
         let mut held = Vec::new();
         let clock = Arc::clone(&self.shared.clock);
         loop {
             let listens = !self.session.is_sending();
             let Session { client, upstream, .. } = &mut *self.session;
             let too_long = async {
-                tokio::select! {
-                    () = silence.passed() => {}
-                    () = passed(&*clock, first_by) => {}
+                match first_by {
+                    Some(by) => sleep_until(&*clock, by).await,
+                    None => silence.passed().await,
                 }
             };
             let came = async {
@@ -232,10 +241,7 @@ impl Call<'_> {
             };
             let message = match client.awaits_beside(came, listens, true).await? {
                 First::Done(Some(Got::Said(message))) => message,
-                First::Done(Some(Got::Left)) => {
-                    silence.restart();
-                    continue;
-                }
+                First::Done(Some(Got::Left)) => continue,
                 First::Done(Some(Got::End(end))) => {
                     return Ok(Sent::Failed(Box::new(self.ended(&mut preamble, end)), Vec::new()));
                 }
@@ -292,7 +298,12 @@ impl Call<'_> {
             // It was not run, and says nothing about the lane.
             self.session.upstream = None;
             let unsent = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
-            return Sent::Failed(Box::new(Failure { code: failure.code, ..unsent }), messages);
+            let failure = Box::new(Failure { code: failure.code, ..unsent });
+            return if self.goes_on && self.drive.open.may_resume() {
+                Sent::WantsFullInput(failure, messages)
+            } else {
+                Sent::Failed(failure, messages)
+            };
         }
         Sent::Failed(Box::new(failure), messages)
     }
@@ -309,7 +320,11 @@ impl Call<'_> {
             End::Closed(None) => ("closed", "it closed the WebSocket".to_owned()),
             End::Lost { reset: true, detail } => ("reset", detail.clone()),
             End::Lost { reset: false, detail } => ("closed", detail.clone()),
-            End::Violated(frame) => ("malformed", format!("it sent {}", frame.reason)),
+            End::Violated(frame) => {
+                let is_long = frame.code == CloseCode::Size;
+                let code = if is_long { "message_too_long" } else { "malformed" };
+                (code, format!("it sent {}", frame.reason))
+            }
         };
         // What is told by the connection has no status.
         let mut failure =
@@ -449,7 +464,7 @@ impl Call<'_> {
             SayMessage::Close => {
                 self.drive.open.close(outcome);
                 return Err(match (ending, self.end.take()) {
-                    (Ending::GaveUp(Stop::Draining, _), _) => Parting::draining(),
+                    (Ending::GaveUp(Stop::Draining, _), _) => Parting::restarting(),
                     (_, Some(end)) => Parting::of_upstream(end),
                     (_, None) => Parting::Cut,
                 });
@@ -465,14 +480,6 @@ impl Call<'_> {
 /// What a call goes on from is lost with the connection that knew it, before the call was sent.
 const fn lost() -> Failure {
     Failure::of_transport(Fault::NeverSent, Evidence::NeverSent)
-}
-
-/// Ready at that moment, if there is one.
-async fn passed(clock: &dyn Clock, by: Option<Moment>) {
-    match by {
-        Some(by) => sleep_until(clock, by).await,
-        None => pending().await,
-    }
 }
 
 /// Which answer a message belongs to, where it says so.

@@ -38,11 +38,14 @@ impl Client {
         Leg { to: self.to, from: self.from }
     }
 
-    /// Its next message.
-    pub(super) async fn next(&mut self) -> Result<Said, End> {
+    /// Its next message where one is `wanted`; else none, when one more waits for that.
+    pub(super) async fn next_if(&mut self, wanted: bool) -> Result<Option<Said>, End> {
+        if !wanted {
+            return take_in(&mut self.from, &mut self.queue).await.map(|()| None);
+        }
         match self.queue.pop() {
-            Some(message) => Ok(message),
-            None => self.from.next().await,
+            Some(message) => Ok(Some(message)),
+            None => self.from.next().await.map(Some),
         }
     }
 

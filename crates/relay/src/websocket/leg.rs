@@ -125,6 +125,9 @@ impl End {
             Error::Io(full) if full.kind() == io::ErrorKind::OutOfMemory => {
                 violated(CloseCode::Again, "more than there is room for now (bodies.total)".to_owned())
             }
+            Error::Io(wrong) if wrong.kind() == io::ErrorKind::InvalidData => {
+                violated(CloseCode::Protocol, "a control frame of more than 125 bytes".to_owned())
+            }
             Error::Io(late) if late.kind() == io::ErrorKind::TimedOut => violated(
                 CloseCode::Policy,
                 "nothing came in the middle of a message (limits.stall)".to_owned(),
@@ -214,6 +217,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Leg<S> {
 
     /// Says goodbye, and waits for a while until the other side has heard it.
     pub(super) async fn close(mut self, frame: Option<CloseFrame>) {
+        self.from.meter.stop();
         let parting = async {
             // Where the other side has closed already, it is answered by what is read.
             let _told = self.to.close(frame).await;
@@ -226,6 +230,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Leg<S> {
     /// Says goodbye for a violation: what follows cannot be read, but is taken in for a while, since a connection that
     /// is closed before would lose the goodbye.
     pub(super) async fn turn_away(mut self, frame: CloseFrame) {
+        self.from.meter.stop();
         let parting = async {
             let told = self.to.close(Some(frame)).await;
             let (Ok(()), Ok(mut whole)) = (told, self.from.stream.reunite(self.to.sink)) else { return };
@@ -253,11 +258,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> From<S> {
             match next.await {
                 Some(Ok(Message::Text(text))) => {
                     let place = self.place(text.as_ref());
-                    return Ok(Said::Text(text, Some(place)));
+                    return Ok(Said::Text(text, place));
                 }
                 Some(Ok(Message::Binary(bytes))) => {
                     let place = self.place(&bytes);
-                    return Ok(Said::Binary(bytes, Some(place)));
+                    return Ok(Said::Binary(bytes, place));
                 }
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
                 Some(Ok(Message::Close(frame))) => return Err(End::Closed(frame)),
@@ -269,7 +274,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> From<S> {
         }
     }
 
-    fn place(&mut self, message: &Bytes) -> Place {
+    fn place(&mut self, message: &Bytes) -> Option<Place> {
         self.last = (message.len() > LARGE).then(|| message.clone());
         self.meter.take(message.len())
     }

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -15,22 +15,34 @@ use crate::clock::IdleLimit;
 /// A frame with more than this is large.
 pub(super) const LARGE: usize = 64 * 1024;
 
-/// The room that is taken for what has come and has not been asked for yet.
+/// The longest payload of a control frame (RFC 6455, section 5.5).
+const CONTROL: u64 = 125;
+
+/// The room that is taken for what has come and has not been asked for yet; none once all of that is thrown away.
 #[derive(Debug, Clone)]
-pub(super) struct Meter(Arc<Mutex<Place>>);
+pub(super) struct Meter(Arc<Mutex<Option<Place>>>);
 
 impl Meter {
     pub(super) fn new(room: &Arc<Room>) -> Self {
-        Self(Arc::new(Mutex::new(Place::none(room))))
+        Self(Arc::new(Mutex::new(Some(Place::none(room)))))
     }
 
     fn grow(&self, bytes: usize) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).grow(bytes)
+        self.place().as_mut().is_none_or(|place| place.grow(bytes))
     }
 
     /// The place of a message of so many bytes, which has come whole.
-    pub(super) fn take(&self, bytes: usize) -> Place {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).split(bytes)
+    pub(super) fn take(&self, bytes: usize) -> Option<Place> {
+        self.place().as_mut().map(|place| place.split(bytes))
+    }
+
+    /// From here on all that comes is thrown away.
+    pub(super) fn stop(&self) {
+        *self.place() = None;
+    }
+
+    fn place(&self) -> MutexGuard<'_, Option<Place>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -45,6 +57,8 @@ struct Framing {
     counts: bool,
     /// A message has begun whose last frame has not.
     is_open: bool,
+    /// A control frame is too long: the library would take all of it in before it says so.
+    is_wrong: bool,
 }
 
 impl Framing {
@@ -71,7 +85,8 @@ impl Framing {
             if self.counts {
                 self.is_open = self.head[0] & 0x80 == 0;
             }
-            if length > LARGE as u64 {
+            self.is_wrong |= !self.counts && length > CONTROL;
+            if self.is_wrong || length > LARGE as u64 {
                 break;
             }
         }
@@ -126,7 +141,8 @@ impl<S> Metered<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
     /// # Errors
-    /// `OutOfMemory` where there is no room for what came, `TimedOut` where nothing came in the middle of a message.
+    /// `OutOfMemory` where there is no room for what came, `TimedOut` where nothing came in the middle of a message,
+    /// `InvalidData` where a control frame is too long.
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let start = into.filled().len();
@@ -148,6 +164,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
         }
         let read = into.filled().get(start..).unwrap_or_default();
         let (passed, counted) = this.framing.pass(read);
+        if this.framing.is_wrong {
+            return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+        }
         if let Some(rest) = read.get(passed..)
             && !rest.is_empty()
         {
@@ -222,7 +241,13 @@ mod tests {
     proptest! {
         #[test]
         fn bytes_pass_as_they_are_and_messages_alone_count(
-            frames in prop::collection::vec((0u8..16, prop_oneof![0usize..200, 65_000usize..70_000], any::<bool>()), 0..6),
+            frames in prop::collection::vec(
+                prop_oneof![
+                    (0u8..8, prop_oneof![0usize..200, 65_000usize..70_000], any::<bool>()),
+                    (8u8..16, 0usize..=125, any::<bool>()),
+                ],
+                0..6,
+            ),
             at_once in prop_oneof![1usize..20, Just(8192)],
         ) {
             let bytes: Vec<u8> = frames.iter().flat_map(|&(first, length, masked)| frame(first, length, masked)).collect();
@@ -293,5 +318,25 @@ mod tests {
             tokio::time::timeout(Duration::from_secs(9), reading).await.is_err(),
             "between messages it may"
         );
+    }
+
+    #[tokio::test]
+    async fn a_control_frame_that_is_too_long_is_refused_by_its_head() {
+        let room = Room::new(1000);
+        for announced in [126, 60 << 20] {
+            let head = &frame(0x89, announced, true)[..14.min(announced)];
+            let (_, _, ended) = read_all(head, &room, 8192).await;
+            assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::InvalidData);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_thrown_away_takes_no_room() {
+        let room = Room::new(1000);
+        let meter = Meter::new(&room);
+        assert!(meter.grow(900) && !meter.grow(200));
+        meter.stop();
+        assert!(meter.grow(200) && meter.take(5).is_none());
+        assert_eq!(room.left(), 1000);
     }
 }

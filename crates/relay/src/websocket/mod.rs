@@ -53,6 +53,9 @@ const TRIED: Duration = Duration::from_secs(5);
 /// So long a handshake may take in the middle of a session, once the connection stands.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
+/// Why a client is told to use HTTP.
+const UNSPOKEN: &str = "the service speaks no WebSocket there";
+
 /// What a session starts from.
 pub(crate) struct Door {
     /// The settings in force, now and later.
@@ -83,14 +86,14 @@ pub(crate) async fn open(
     let wanted = Wanted::of(parts, path, target);
     let now = shared.clock.now();
     if shared.websockets.is_unspoken(&wanted.address, now) {
-        return use_http();
+        return use_http(UNSPOKEN);
     }
     let mut refused = shared.websockets.still_refused(&wanted.address, now);
     let mut upstream = None;
     if refused.is_none() {
         match upgrade::open(&shared, &wanted, TRIED).await {
             Ok(opened) => upstream = Some(opened),
-            Err(Unopened::Unspoken) => return use_http(),
+            Err(Unopened::Unspoken) => return use_http(UNSPOKEN),
             Err(Unopened::Declined(answered)) => return answered.hand_on(),
             Err(Unopened::Refused(told, _)) => refused = Some(told),
             Err(Unopened::Failed(_)) => {}

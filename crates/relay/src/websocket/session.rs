@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use relay_core::dialect::responses_socket::is_create;
 use relay_core::dialect::route;
+use relay_core::failure::label;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
@@ -15,6 +16,7 @@ use super::client::Client;
 use super::leg::{End, Got, Leg, Said, next_of, short};
 use super::upgrade::{Unopened, Wanted, open};
 use crate::clock::IdleLimit;
+use crate::observe::Notice;
 use crate::shared::Shared;
 use crate::wishes::Wishes;
 
@@ -64,6 +66,11 @@ impl Parting {
         Self::Told(CloseFrame { code: CloseCode::Away, reason: short("steady-relay is being stopped") })
     }
 
+    /// The same for one that waits for an answer: 1001 is a tidy end to some.
+    pub(super) fn restarting() -> Self {
+        Self::Told(CloseFrame { code: CloseCode::Restart, reason: short("steady-relay is being stopped") })
+    }
+
     /// What the end of the upstream's side is to the client.
     pub(super) fn of_upstream(end: End) -> Self {
         match end {
@@ -87,6 +94,9 @@ impl Session {
     /// Serves it to its end, and tells both sides.
     pub(super) async fn run(mut self) {
         let Err(parting) = self.serve().await;
+        if let Parting::Left(End::Violated(frame)) = &parting {
+            self.turned_away(frame.code);
+        }
         let (client, upstream) = (self.client.into_leg(), self.upstream);
         let leave = async |frame| {
             if let Some(upstream) = upstream {
@@ -100,7 +110,12 @@ impl Session {
                 tokio::join!(client.close(None), leave(frame));
             }
             Parting::Left(End::Violated(frame)) => {
-                tokio::join!(client.turn_away(frame), leave(Some(away)));
+                let hears_out = async { tokio::join!(client.turn_away(frame), leave(Some(away))) };
+                let shared = self.current.load_full();
+                tokio::select! {
+                    () = shared.draining() => {}
+                    _ = hears_out => {}
+                }
             }
             // A request that is under way there has nobody any more: the end of the connection tells at once.
             Parting::Left(End::Lost { .. }) | Parting::Cut => {}
@@ -112,21 +127,30 @@ impl Session {
     }
 
     async fn serve(&mut self) -> Result<std::convert::Infallible, Parting> {
+        let mut stuck = IdleLimit::new(self.current.load().config.timeouts.idle);
         loop {
             let shared = self.current.load_full();
+            let is_sending = self.is_sending();
+            if !is_sending {
+                stuck.restart();
+            }
             let message = tokio::select! {
                 biased;
                 () = shared.draining() => return Err(Parting::draining()),
                 got = next_of(&mut self.upstream) => {
                     match got {
                         Got::Said(message) => self.client.send(message).await?,
-                        Got::Left => {}
+                        Got::Left => stuck.restart(),
                         Got::End(end) => return Err(Parting::of_upstream(end)),
                     }
                     continue;
                 }
                 // One after the other: what is on its way to the upstream is all that waits for it.
-                message = self.client.next(), if !self.is_sending() => message?,
+                message = self.client.next_if(!is_sending) => match message? {
+                    Some(message) => message,
+                    None => continue,
+                },
+                () = stuck.passed(), if is_sending => return Err(Parting::Cut),
             };
             // They may be others by now.
             let shared = self.current.load_full();
@@ -138,6 +162,21 @@ impl Session {
                 other @ (Said::Text(..) | Said::Binary(..)) => self.pass(&shared, other).await?,
             }
         }
+    }
+
+    /// The client broke the protocol or a limit: what it asked for is not served.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the codes that are sent here are few of many")]
+    fn turned_away(&self, told: CloseCode) {
+        let (status, code) = match told {
+            CloseCode::Size => (413, "message_too_long"),
+            CloseCode::Again => (503, "no_room_for_message"),
+            CloseCode::Policy => (408, "message_stalled"),
+            CloseCode::Invalid => (400, "no_utf8"),
+            // It is one of ours: the protocol was broken.
+            _other => (400, "websocket_violated"),
+        };
+        let notice = Notice::TurnedAway { status, code, path: label(&self.wanted.path) };
+        self.current.load().observers.notice(&notice);
     }
 
     /// Hands a message to the upstream that no call stands behind.

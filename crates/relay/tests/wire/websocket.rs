@@ -484,6 +484,7 @@ async fn silence_ends_a_send_and_its_connection() {
         WsUpstream::start(WsScript::good("").creates([vec![WsStep::Silent], good("word")])).await.unwrap();
     let mut config = towards(&up.url());
     config.timeouts.idle = ms(300);
+    config.timeouts.first_byte_unknown = ms(300);
     let bench = Bench::with(config).await;
     let mut client = codex(&bench).await;
     client.send(FULL).await.unwrap();

@@ -10,6 +10,7 @@ use relay_sim::Signal;
 use relay_sim::websocket::steps::{created, good, overloaded_failed, overloaded_wrapped};
 use relay_sim::websocket::{Upgrade, WsClient, WsGot, WsScript, WsSeen, WsStep, WsUpstream, WsWhat};
 use serde_json::json;
+use steady_relay::observe::Notice;
 
 use crate::support::*;
 use crate::websocket::{CODEX, FULL, GOES_ON, PREWARM, code, codex, gone, in_turn, plain, start, texts};
@@ -301,9 +302,8 @@ async fn a_relay_that_stops_sends_away_those_that_wait() {
     warming.send(r#"{"type":"session.update"}"#).await.unwrap();
     let seen = bench.recorder();
     bench.drain().await;
-    for client in [&mut waiting, &mut warming] {
-        assert_eq!(code(&client.answer().await), Some(1001));
-    }
+    assert_eq!(code(&waiting.answer().await), Some(1012));
+    assert_eq!(code(&warming.answer().await), Some(1001));
     assert!(seen.story(1).ends_with("gave_up") && up.wait_for(SOON, gone).await);
 }
 
@@ -351,4 +351,35 @@ async fn a_call_that_goes_over_to_http_goes_on_from_what_it_has_spent() {
     let body = FULL.replace(r#""type":"response.create","#, "");
     assert_eq!(bench.ask(&crate::support::codex("t", &body)).await.status, 200);
     assert!(bench.story(2).await.starts_with("opened after 2"));
+}
+
+#[tokio::test]
+async fn until_an_answer_begins_its_own_limit_holds_and_not_that_on_silence() {
+    let slow = [vec![WsStep::Wait(ms(900))], good("word")].concat();
+    let up = WsUpstream::start(WsScript::good("").creates([slow, vec![WsStep::Silent]])).await.unwrap();
+    let mut config = towards(&up.url());
+    config.timeouts.idle = ms(300);
+    config.timeouts.first_byte_unknown = ms(1500);
+    let bench = Bench::with(config).await;
+    let mut client = codex(&bench).await;
+    client.send(FULL).await.unwrap();
+    assert_eq!(client.answer().await, texts(&good("word")));
+    client.send(in_turn("t", FULL)).await.unwrap();
+    let WsGot::Text(told) = client.next().await else { panic!("no words") };
+    assert!(told.contains("did not answer in time"), "{told}");
+    assert_eq!(up.creates().len(), 2);
+}
+
+#[tokio::test]
+async fn what_a_client_does_wrong_is_told_to_the_log_too() {
+    let up = WsUpstream::start(WsScript::good("")).await.unwrap();
+    let mut config = towards(&up.url());
+    config.limits.message = 64 << 10;
+    let bench = Bench::with(config).await;
+    let mut client = codex(&bench).await;
+    client.send("x".repeat(70 << 10)).await.unwrap();
+    assert_eq!(code(&client.answer().await), Some(1009));
+    let told = bench.recorder().notices();
+    let is_it = |notice: &Notice| matches!(notice, Notice::TurnedAway { status: 413, code: "message_too_long", path } if &**path == "/v1/responses");
+    assert!(told.iter().any(is_it), "{told:?}");
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use relay_core::config::LogLevel;
-use relay_core::event::{CallId, Closing, Event, Labels, Outcome};
+use relay_core::event::{CallId, Closing, Event, Labels, Outcome, Transport};
 
 use super::super::{LaneChange, LaneName, Notice, What};
 use super::record::{Body, Field, Record};
@@ -192,6 +192,10 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
         }
         Event::CallClosed(closing) => ("done", closing_fields(closing)),
     };
+    // Where it is not the usual one.
+    if labels.transport == Transport::WebSocket && !matches!(event, Event::CallOpened { .. }) {
+        fields.push(("transport", Field::Name(labels.transport.name().to_owned())));
+    }
     fields.push(("model", Field::name(labels.model.as_deref())));
     fields.push(("upstream", Field::Name(labels.upstream.to_string())));
     fields.push(("id", Field::Name(call.to_string())));

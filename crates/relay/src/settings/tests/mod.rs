@@ -574,3 +574,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_room_without_place_for_a_message_is_told() {
+    let notices = |text: &str| load_all(text, &[], Flags::default()).unwrap().notices;
+    let small = "[bodies]\neach = \"1MiB\"\ntotal = \"2MiB\"\n";
+    let told = notices(small);
+    assert!(
+        told.len() == 1 && told[0].contains("`bodies.total` (2MiB)") && told[0].contains("(64MiB)"),
+        "{told:?}"
+    );
+    assert_eq!(notices(&format!("[relay]\nwebsocket = \"refuse\"\n{small}")), [""; 0]);
+    assert_eq!(notices(&format!("[limits]\nmessage = \"2MiB\"\n{small}")), [""; 0]);
+}
