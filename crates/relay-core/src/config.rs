@@ -364,8 +364,7 @@ pub struct Limits {
     /// Between two pieces of a request's body, and how long an answer may wait for a client that does not read.
     /// 300 s, as between two pieces of an answer.
     pub stall: Duration,
-    /// Bytes in one message of a WebSocket, either way. 64 MiB is the largest that Codex was seen to need room for:
-    /// pictures go as text.
+    /// Bytes in one message of a WebSocket, either way. A turn with pictures is one message, and they go as text.
     pub message: u64,
 }
 

@@ -2,8 +2,9 @@
 //! the service the same as the data of its events over HTTP.
 //!
 //! Measured with Codex CLI 0.171.0: the error of a message is wrapped together with the status and the headers that an
-//! HTTP answer would have had; any message that has a type counts as a sign of life, a ping does not; after a close,
-//! whatever its code, the turn is sent again in full over a new connection, and the first time nothing is shown.
+//! HTTP answer would have had; any message that has a type counts as a sign of life, a ping does not; after a close the
+//! turn is sent again in full over a new connection, and the first time nothing is shown, but for a close with 1009, after
+//! which it goes over HTTP.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
