@@ -308,6 +308,19 @@ mod tests {
             text(&event),
             @"[retry] send=2 status=- fault=never_sent code=dns wait=1.0s model=gpt-x upstream=openai id=c7"
         );
+        // Before its first send, as after a cut, nothing is sent again.
+        let event = Event::WaitStarted {
+            send: 1,
+            wait: Duration::from_millis(1000),
+            fault: Fault::AtCapacity,
+            status: None,
+            code: None,
+        };
+        assert!(text(&event).starts_with("[held] send=1 "));
+        let spoken = Labels { transport: Transport::WebSocket, ..labels() };
+        let line = record(CallId(7), &spoken, &event);
+        let line = line.line(LogFormat::Text, Medium::Stderr, std::time::SystemTime::UNIX_EPOCH);
+        assert!(line.contains(" transport=websocket model=gpt-x "), "{line}");
     }
 
     #[test]

@@ -173,7 +173,7 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
             ];
             fields.extend(code.as_deref().map(|code| ("code", Field::Name(code.to_owned()))));
             fields.push(("wait", Field::Seconds(wait.as_secs_f64())));
-            ("retry", fields)
+            (if *send > 1 { "retry" } else { "held" }, fields)
         }
         Event::InLine { send, waiting, fault, status, code } => {
             let mut fields = vec![
