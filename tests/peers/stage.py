@@ -93,6 +93,19 @@ def is_last(text):
     return '"response.completed"' in text or '"response.failed"' in text or '"type":"error"' in text.replace(" ", "")
 
 
+async def heard_of(client, within):
+    """What a client hears until an error or the end of its connection, with so many seconds between two texts."""
+    texts = []
+    try:
+        while not texts or '"error"' not in str(texts[-1]):
+            texts.append(await asyncio.wait_for(client.recv(), within))
+    except websockets.ConnectionClosed:
+        pass
+    except TimeoutError:
+        raise AssertionError(f"the client hears nothing for {within} s after {texts}") from None
+    return texts
+
+
 async def words_of(connection):
     """Reads an answer to its end: the words, joined, and the last text."""
     words = []

@@ -17,7 +17,7 @@ import sys
 import time
 
 import stage
-from cases import broken, calls, closes, frames, limits, openings  # noqa: F401, each adds its cases
+from cases import broken, calls, closes, frames, half_open, limits, openings  # noqa: F401, each adds its cases
 
 
 async def play(case, way, program):

@@ -251,9 +251,12 @@ fn peers(root: &Path) -> Result<Done> {
     if !works(Command::new(&python).args(["-c", "import websockets, wsproto"])) {
         return Ok(Done::Skipped("no Python with websockets and wsproto in target/test-env".to_owned()));
     }
-    let mut command = Command::new(python);
-    command.current_dir(root).arg("tests/peers/websocket_peers.py");
-    passed(command.arg(root.join("target/release/steady-relay")))
+    // In a network of their own they have the right to lose a connection without a word.
+    let mut play = Command::new(python);
+    play.current_dir(root)
+        .arg("tests/peers/websocket_peers.py")
+        .arg(root.join("target/release/steady-relay"));
+    passed(&mut isolated(root, &play)?)
 }
 
 /// Long enough to warm up and to see two plateaus; `cargo xtask soak` runs for longer.
@@ -298,34 +301,37 @@ fn crowd(root: &Path) -> Result<Done> {
 /// Runs the tests with real clients in a network that has only loopback: they can reach nothing else.
 fn clients(root: &Path) -> Result<Done> {
     succeed(&mut cargo(root, &format!("test {CLIENT_TESTS} --test clients --no-run")))?;
-    let (enter, bare) = isolation(root)?;
     let run = cargo(root, &format!("test {CLIENT_TESTS} --test clients --offline"));
-    let mut command = words(root, &enter);
-    command.args(["sh", "-c", "ip link set lo up && exec \"$@\"", "sh"]);
-    command.arg(run.get_program()).args(run.get_args());
-    for (name, _) in run.get_envs().chain(bare.get_envs()) {
-        command.env_remove(name);
-    }
+    let mut command = isolated(root, &run)?;
     command.env("RUST_LIB_BACKTRACE", "0").env("STEADY_CLIENTS", root.join("target/test-env"));
     command.env("STEADY_RELAY", root.join("target/release/steady-relay"));
     passed(&mut command)
 }
 
-/// The command that enters a network of its own, and one that carries the variables to be left behind:
-/// a proxy outside is no business of a client in there.
-fn isolation(root: &Path) -> Result<(String, Command)> {
-    let mut bare = Command::new("true");
+/// A command in a network of its own, without the variables that name a proxy: one outside is no business of a client in
+/// there.
+fn isolated(root: &Path, run: &Command) -> Result<Command> {
+    let enters = ["unshare --net", "unshare --user --map-root-user --net"];
+    let Some(enter) =
+        enters.iter().find(|enter| works(&mut words(root, &format!("{enter} ip link set lo up"))))
+    else {
+        bail!(
+            "cannot make a network without an outside\nhint: run as root, or allow unprivileged user namespaces"
+        )
+    };
+    let mut command = words(root, enter);
+    command.args(["sh", "-c", "ip link set lo up && exec \"$@\"", "sh"]);
+    command.arg(run.get_program()).args(run.get_args());
     for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
-        bare.env_remove(name).env_remove(name.to_uppercase());
+        command.env_remove(name).env_remove(name.to_uppercase());
     }
-    for enter in ["unshare --net", "unshare --user --map-root-user --net"] {
-        if works(&mut words(root, &format!("{enter} ip link set lo up"))) {
-            return Ok((enter.to_owned(), bare));
-        }
+    for (name, value) in run.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
     }
-    bail!(
-        "cannot make a network without an outside\nhint: run as root, or allow unprivileged user namespaces"
-    )
+    Ok(command)
 }
 
 fn passed(command: &mut Command) -> Result<Done> {

@@ -2,10 +2,8 @@
 
 import asyncio
 
-import websockets
-
 from raw import BINARY, CLOSE, CONTINUATION, PING, TEXT, frame
-from stage import answer, ask, case, soon
+from stage import answer, ask, case, heard_of, soon
 
 # Each is (what it is, the frames, the code). A mask that is left out takes the peer's own.
 BAD_TEXT = [
@@ -127,14 +125,7 @@ async def service_breaks(on, breaks):
             on.connections = 0
             client = await on.client()
             await client.send(b"now" if moment == "idle" else ask())
-            heard = []
-            try:
-                while not heard or '"error"' not in str(heard[-1]):
-                    heard.append(await asyncio.wait_for(client.recv(), 12))
-            except websockets.ConnectionClosed:
-                pass
-            except TimeoutError:
-                raise AssertionError(f"{name}: the client hears nothing") from None
+            heard = await heard_of(client, 12)
             allowed = list(answer("a"))[:2] if moment == "after" else []
             assert [text for text in heard if '"error"' not in str(text)] in ([], allowed, allowed[:1]), f"{name}: {heard}"
             assert on.connections == 1, f"{name}: {on.connections} connections"

@@ -2,10 +2,8 @@
 
 import asyncio
 
-import websockets
-
 from raw import BINARY, CONTINUATION, PING, TEXT, frame
-from stage import answer, ask, case, is_last, soon, words_of
+from stage import answer, ask, case, heard_of, is_last, soon, words_of
 
 ONE_MEBIBYTE = '[limits]\nmessage = "1MiB"'
 
@@ -76,14 +74,7 @@ async def messages_of_the_service_that_are_too_large(on):
         on.connections = 0
         client = await on.client()
         await client.send(b"now" if moment == "idle" else ask())
-        heard = []
-        try:
-            while not heard or '"error"' not in heard[-1]:
-                heard.append(await asyncio.wait_for(client.recv(), 15))
-        except websockets.ConnectionClosed:
-            pass
-        except TimeoutError:
-            raise AssertionError(f"{moment}: the client hears nothing") from None
+        heard = await heard_of(client, 15)
         assert all(len(text) < 1 << 20 for text in heard), f"{moment}: it went through"
         assert on.connections == 1, f"{moment}: {on.connections} connections"
         made = on.connections
@@ -193,14 +184,7 @@ async def a_service_that_falls_silent(on):
         on.connections = 0
         client = await on.client()
         await client.send(ask())
-        heard = []
-        try:
-            while not heard or '"error"' not in heard[-1]:
-                heard.append(await asyncio.wait_for(client.recv(), 17))
-        except websockets.ConnectionClosed:
-            pass
-        except TimeoutError:
-            raise AssertionError(f"{moment}: the client hears nothing for 17 s") from None
+        await heard_of(client, 17)
         assert on.connections == 1, f"{moment}: {on.connections} connections"
 
 

@@ -32,7 +32,7 @@ apps = false
 "#;
 
 /// Codex with one of its logins.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Codex {
     Key,
     ChatGpt,

@@ -459,18 +459,18 @@ fn assert_asked_again(spoken: &Spoken) {
 }
 
 /// Codex that takes two seconds of silence for the end; its own provider has five minutes, and no setting for them.
-struct Impatient;
+struct Impatient(Codex);
 
 impl Client for Impatient {
     fn furnish(&self, home: &Path) -> Result<()> {
-        Codex::Key.furnish(home)
+        self.0.furnish(home)
     }
 
     fn line(&self, tools: &Tools, home: &Path, base: Option<&str>) -> Line {
-        let mut line = Codex::Key.line(tools, home, None);
+        let mut line = self.0.line(tools, home, None);
         let base = base.unwrap_or_default();
         let provider = format!(
-            "{{name=\"impatient\",base_url=\"{base}/v1\",env_key=\"IMPATIENT_KEY\",supports_websockets=true,\
+            "{{name=\"impatient\",base_url=\"{base}/v1\",requires_openai_auth=true,supports_websockets=true,\
              stream_idle_timeout_ms=2000}}"
         );
         let settings =
@@ -478,7 +478,6 @@ impl Client for Impatient {
         for setting in settings {
             line.words.splice(1..1, ["-c".to_owned(), setting]);
         }
-        line.env.push(("IMPATIENT_KEY", "sk-proj-test".to_owned()));
         line
     }
 }
@@ -486,13 +485,22 @@ impl Client for Impatient {
 #[tokio::test]
 async fn silence_before_output() -> Result<()> {
     let script = failing(1, &[WsStep::Silent]);
-    let (alone, relayed) =
-        tokio::try_join!(spoken(&Impatient, Via::Direct, &script), spoken(&Impatient, Via::Relay, &script))?;
-    for spoken in [&alone, &relayed] {
-        assert_asked_again(spoken);
+    for login in LOGINS {
+        let client = Impatient(login);
+        let (alone, relayed) =
+            tokio::try_join!(spoken(&client, Via::Direct, &script), spoken(&client, Via::Relay, &script))?;
+        for spoken in [&alone, &relayed] {
+            assert_asked_again(spoken);
+            let authorized = spoken.service.upgrades()[0].what.header("authorization").map(str::to_owned);
+            let is_key = authorized.as_deref().is_some_and(|value| value.starts_with("Bearer sk-"));
+            assert_eq!(is_key, login == Codex::Key, "{authorized:?}: {spoken}");
+        }
+        // With a login there is one for the list of models before.
+        let first = relayed.service.upgrades()[0].connection;
+        let first =
+            |seen: &relay_sim::websocket::WsSeen| seen.connection == first && seen.what == WsWhat::Gone;
+        assert!(relayed.service.seen().iter().any(first), "nobody waits for the first any more: {relayed}");
     }
-    let first = |seen: &relay_sim::websocket::WsSeen| seen.connection == 0 && seen.what == WsWhat::Gone;
-    assert!(relayed.service.seen().iter().any(first), "nobody waits for the first one any more: {relayed}");
     Ok(())
 }
 
