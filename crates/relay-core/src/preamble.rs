@@ -21,8 +21,11 @@ use crate::failure::{Failure, Told};
 use crate::fault::Fault;
 use crate::json;
 use crate::moment::Moment;
-use crate::ndjson;
 use crate::sse;
+
+mod splitter;
+
+use splitter::Splitter;
 
 /// How much of an error answer's body is read to judge it; more says nothing that the first part did not.
 const ERROR_BODY: usize = 64 * 1024;
@@ -111,33 +114,6 @@ enum Label {
     Values,
     /// A page.
     Page,
-}
-
-/// What a stream is split by.
-#[derive(Debug, Clone)]
-enum Splitter {
-    Events(sse::Splitter),
-    Values(ndjson::Splitter),
-    /// It comes split: each piece is a message of a WebSocket. So many bytes came.
-    Messages(u64),
-}
-
-impl Splitter {
-    const fn values() -> Self {
-        Self::Values(ndjson::Splitter::new(EVENT))
-    }
-
-    fn push(&mut self, chunk: &[u8], mut each: impl FnMut(sse::Event<'_>)) {
-        match self {
-            Self::Events(splitter) => splitter.push(chunk, each),
-            Self::Values(splitter) => splitter.push(chunk, each),
-            Self::Messages(offset) => {
-                let starts = *offset;
-                *offset += chunk.len() as u64;
-                each(sse::Event { name: b"", data: chunk, starts, ends: *offset, cut_short: false });
-            }
-        }
-    }
 }
 
 /// The listener of one answer.
@@ -367,10 +343,7 @@ impl Preamble {
         match decoded[at] {
             b'{' | b'[' => {
                 self.shape = if self.asked.streams && are_values {
-                    // The splitter of values counts from the start as well.
-                    let mut values = ndjson::Splitter::new(EVENT);
-                    values.skip(splitter.offset() + at as u64);
-                    Shape::Events(Splitter::Values(values))
+                    Shape::Events(Splitter::values(EVENT, splitter.offset() + at as u64))
                 } else {
                     Shape::Whole(Vec::new())
                 };
@@ -611,7 +584,7 @@ fn shape(asked: &Asked, head: &Head) -> Shape {
         "text/event-stream" => unclear(Label::Events),
         "text/html" if asked.generation => unclear(Label::Page),
         _ if are_values && streams => unclear(Label::Values),
-        _ if are_values => Shape::Events(Splitter::values()),
+        _ if are_values => Shape::Events(Splitter::values(EVENT, 0)),
         // A stream was asked for, and its first byte says more than its label.
         _ if streams => unclear(Label::Events),
         "application/json" => Shape::Whole(Vec::new()),

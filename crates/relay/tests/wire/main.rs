@@ -66,4 +66,5 @@ mod support;
 mod waiting;
 #[cfg(test)]
 mod websocket;
+mod websocket_door;
 mod websocket_odd;
