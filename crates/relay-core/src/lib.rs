@@ -51,6 +51,7 @@ pub mod retry_after;
 pub mod sse;
 pub mod units;
 pub mod wait;
+pub mod words;
 
 pub use base_url::{BaseUrl, Scheme};
 pub use config::Config;
@@ -62,3 +63,4 @@ pub use listen::Listen;
 pub use moment::Moment;
 pub use overrides::ProfileOverrides;
 pub use profile::{ClientLimit, Curve, Profile};
+pub use words::Lang;

@@ -52,3 +52,4 @@ pub mod upstream;
 mod waiting;
 mod websocket;
 mod wishes;
+pub mod words;

@@ -6,10 +6,12 @@ mod verbs;
 use std::process::ExitCode;
 
 use steady_relay::cli::{Cli, Verb};
+use steady_relay::words;
 
 use crate::verbs::{Failure, config, demo, run, say, serve};
 
 fn main() -> ExitCode {
+    words::speak(words::preferred(None, |name| std::env::var(name).ok()));
     let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let ended = match cli.verb() {
         Verb::Serve => serve::serve(&cli.flags),

@@ -19,6 +19,8 @@ use std::time::Duration;
 pub use child::{Ended, supervise};
 
 use crate::target::{Upstream, V1, is_version};
+use crate::words::run;
+use relay_core::Lang;
 use relay_core::units::Invalid;
 
 /// The relay that the client is to use: on loopback, at this port.
@@ -308,28 +310,23 @@ pub struct Summary {
 
 /// The one line after a session; `None` where there is nothing to tell.
 #[must_use]
-pub fn closing_line(saved: &Summary) -> Option<String> {
+pub fn closing_line(lang: Lang, saved: &Summary) -> Option<String> {
     if saved.recovered == 0 && saved.maybe_billed_twice == 0 && saved.lost == 0 {
         return None;
     }
-    let plural =
-        |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let recovered = match (saved.calls, saved.recovered) {
-        (1, 1) => "recovered".to_owned(),
-        (calls, recovered) if calls == recovered => "all recovered".to_owned(),
-        (_, recovered) => format!("{recovered} recovered"),
+        (1, 1) => run::recovered_alone(lang),
+        (calls, recovered) if calls == recovered => run::all_recovered(lang),
+        (_, recovered) => run::some_recovered(lang, recovered),
     };
-    let met = if saved.at_capacity == saved.calls { "capacity errors" } else { "failures" };
-    let mut line = format!("steady-relay: {} met {met}, {recovered}", plural(saved.calls, "call", "calls"));
-    if saved.lost > 0 {
-        line += &format!(", {} lost", saved.lost);
-    }
-    line +=
-        &format!(", {} s waited, {}", rounded_seconds(saved.waited), plural(saved.sends, "send", "sends"));
-    if saved.maybe_billed_twice > 0 {
-        line += &format!(", {} may have been billed twice", saved.maybe_billed_twice);
-    }
-    Some(line)
+    let ended = if saved.lost > 0 { run::lost(lang, &recovered, saved.lost) } else { recovered };
+    let met = if saved.at_capacity == saved.calls { run::capacity_errors(lang) } else { run::failures(lang) };
+    let spent = run::spent(lang, rounded_seconds(saved.waited), saved.sends);
+    let spent = match saved.maybe_billed_twice {
+        0 => spent,
+        twice => run::spent_twice(lang, &spent, twice),
+    };
+    Some(run::closing(lang, saved.calls, &met, &ended, &spent))
 }
 
 fn rounded_seconds(span: Duration) -> u64 {
@@ -447,7 +444,7 @@ mod tests {
     #[test]
     fn the_closing_line_is_exact_and_silent_when_healthy() {
         let healthy = Summary { calls: 0, sends: 40, ..Summary::default() };
-        assert_eq!(closing_line(&healthy), None);
+        assert_eq!(closing_line(Lang::English, &healthy), None);
         let base = Summary {
             calls: 3,
             at_capacity: 3,
@@ -484,7 +481,7 @@ mod tests {
             ),
         ];
         for (saved, line) in rows {
-            assert_eq!(closing_line(&saved).as_deref(), Some(line));
+            assert_eq!(closing_line(Lang::English, &saved).as_deref(), Some(line));
         }
     }
 }

@@ -15,6 +15,7 @@ use steady_relay::observe::log::Log;
 use steady_relay::proxy::SystemProxies;
 use steady_relay::run::{self, RelayAddr, SessionKey, Summary, Surroundings, closing_line};
 use steady_relay::settings::Loaded;
+use steady_relay::words;
 
 use super::{Failure, block_on, files, listen, load, say, targets, tls_config};
 
@@ -80,15 +81,18 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
     relay.drain(std::future::ready(())).await;
     log.close();
     let totals = status.totals();
-    if let Some(line) = closing_line(&Summary {
-        calls: totals.met_fault,
-        at_capacity: totals.calls_short_of_capacity,
-        recovered: totals.calls_saved,
-        waited: std::time::Duration::from_secs_f64(totals.waited_s.max(0.0)),
-        sends: totals.retried_sends,
-        lost: totals.calls_lost,
-        maybe_billed_twice: totals.maybe_billed_twice,
-    }) {
+    if let Some(line) = closing_line(
+        words::lang(),
+        &Summary {
+            calls: totals.met_fault,
+            at_capacity: totals.calls_short_of_capacity,
+            recovered: totals.calls_saved,
+            waited: std::time::Duration::from_secs_f64(totals.waited_s.max(0.0)),
+            sends: totals.retried_sends,
+            lost: totals.calls_lost,
+            maybe_billed_twice: totals.maybe_billed_twice,
+        },
+    ) {
         say(&line);
     }
     match ended {
