@@ -200,7 +200,8 @@ fn refuse(listener: &Listener<'_>, why: Why, failure: &Failure) -> Say {
     own(listener, status, failure, refusal_code(why, failure), &refusal(listener, why, failure))
 }
 
-const EVENT_STREAM: &str = "text/event-stream";
+/// The `content-type` of a stream of events.
+pub const EVENT_STREAM: &str = "text/event-stream";
 
 /// Codes after which Codex ends the turn at once, in its own words, when they come in a stream.
 const CODEX_FINAL: &[&str] = &["server_is_overloaded", "policy_capacity_unavailable", "flex_unavailable"];

@@ -20,6 +20,7 @@ use crate::evidence::{Evidence, Nature, Operation};
 use crate::failure::{Failure, Told, label};
 use crate::fault::Fault;
 use crate::moment::Moment;
+use crate::notice::Notices;
 use crate::profile::{ClientLimit, Profile};
 use crate::retry_after::Advice;
 use crate::wait;
@@ -44,6 +45,8 @@ pub struct Plan {
     /// Its upstream has a stated number of places, and would let the client wait for one just as long: until its first
     /// failure no patience is spent, and it waits for six hours.
     pub places: bool,
+    /// What its client is shown meanwhile; `None`: it shows nothing.
+    pub notices: Option<Notices>,
 }
 
 /// The one thing to do next.
@@ -119,6 +122,9 @@ pub struct Call {
     /// When the present wait began.
     since: Moment,
     places: bool,
+    notices: Option<Notices>,
+    /// Since when it is held: it waits, or has waited since it was last let go in vain.
+    held: Option<Moment>,
     /// When the first call began that this one is a re-send of, or it itself.
     first_opened: Moment,
     fresh: bool,
@@ -133,7 +139,7 @@ impl Call {
     /// A call that was accepted at `now`.
     #[must_use]
     pub fn new(plan: Plan, now: Moment) -> Self {
-        let Plan { profile, nature, client_limit, before, not_before, places } = plan;
+        let Plan { profile, nature, client_limit, before, not_before, places, notices } = plan;
         let (patience, deadline) = match (profile.client_limit, client_limit) {
             (ClientLimit::Replaces, Some(limit)) => (Duration::MAX, Some(now + limit)),
             (ClientLimit::Shortens, Some(limit)) => (profile.patience, Some(now + limit)),
@@ -151,6 +157,8 @@ impl Call {
             borne: Duration::ZERO,
             since: now,
             places,
+            notices,
+            held: None,
             first_opened: before.since.unwrap_or(now).min(now),
             fresh: false,
             capacity_faults: 0,
@@ -217,6 +225,33 @@ impl Call {
         }
     }
 
+    /// When its client is to be shown that it is held.
+    #[must_use]
+    pub fn notice_due(&self) -> Option<Moment> {
+        self.waiting().and(self.notices.as_ref())?.due(self.held?)
+    }
+
+    /// Its client is shown that it is held, and asks again at once. The call waits on meanwhile.
+    pub fn noticed(&mut self) {
+        if let (Some(notices), State::Waiting(_)) = (&mut self.notices, &self.state) {
+            let notices = notices.give();
+            let fault = self.last_fault();
+            self.events.push(Event::NoticeGiven { send: self.budget.own_sends() + 1, notices, fault });
+        }
+    }
+
+    /// What it is held for.
+    #[must_use]
+    pub fn last_fault(&self) -> Option<Fault> {
+        self.last.as_ref().map(|failure| failure.fault)
+    }
+
+    /// When it was accepted.
+    #[must_use]
+    pub const fn opened(&self) -> Moment {
+        self.opened
+    }
+
     /// Its turn has not come; so many calls wait in its lane, it among them.
     pub fn stands_in_line(&mut self, waiting: usize) {
         if let State::Waiting(Waiting { in_line: true, .. } | Waiting { not_before: None, .. }) = &self.state
@@ -237,6 +272,9 @@ impl Call {
         if matches!(self.state, State::Waiting(_)) {
             self.over(now);
             self.state = State::Ready;
+            if self.last.is_none() {
+                self.held = None;
+            }
         }
     }
 
@@ -366,6 +404,7 @@ impl Call {
     /// A wait begins; `own`: until then by itself.
     fn wait(&mut self, own: Option<Moment>, in_line: bool, now: Moment) {
         self.since = now;
+        self.held.get_or_insert(now);
         let patience = if self.waits_for_a_place() { self.patience.max(FOR_A_PLACE) } else { self.patience };
         let mut until =
             if patience == Duration::MAX { Moment::LAST } else { now + patience.saturating_sub(self.borne) };
@@ -478,7 +517,7 @@ impl Call {
     /// The summary.
     #[must_use]
     pub fn closing(&self, outcome: Outcome, now: Moment) -> Closing {
-        let last_fault: Option<Fault> = self.last.as_ref().map(|failure| failure.fault);
+        let last_fault = self.last_fault();
         let why = match &self.state {
             State::Done(Ending::GaveUp(stop, _)) => Some(stop.name()),
             State::Done(Ending::Refused(why, _)) => Some(why.name()),

@@ -126,6 +126,9 @@ pub struct Client {
     pub turn: Option<Turn>,
     /// The conversation, where the client names it.
     pub session: Option<Box<str>>,
+    /// A person follows what it does, and it shows them what it is told between two tries: Codex in a thread of its
+    /// user's. It shows nothing of the threads that it starts by itself, and `codex exec` nothing at all.
+    pub watched: bool,
     /// Codex from before 0.171 ends a turn on an in-stream `slow_down`, which later ones retry.
     pub slow_down_is_fatal: bool,
 }
@@ -162,7 +165,7 @@ impl Client {
             Kind::Other
         };
         let (limit, limit_in_company) = limits(kind, headers);
-        Self {
+        let mut client = Self {
             kind,
             unattended: kind == Kind::Codex
                 && (originator == "codex_exec" || starts_with(agent, "codex_exec/")),
@@ -170,10 +173,40 @@ impl Client {
             limit_in_company,
             company: None,
             says_resend: text(headers, RETRY_COUNT).trim().parse::<u32>().is_ok_and(|count| count > 0),
-            turn: turn(headers),
+            turn: None,
             session: session(headers),
+            watched: false,
             slow_down_is_fatal: kind == Kind::Codex && minor_version(agent).is_none_or(|minor| minor < 171),
+        };
+        if let Some(metadata) = headers.get(TURN_METADATA).and_then(|value| value.to_str().ok()) {
+            client.reads_turn(headers, metadata);
         }
+        client
+    }
+
+    /// Takes in what Codex says of the turn, in the thread that the headers name. Over a WebSocket it stands in the
+    /// message.
+    pub fn reads_turn(&mut self, headers: &HeaderMap, metadata: &str) {
+        #[derive(serde::Deserialize)]
+        struct Metadata {
+            turn_id: Option<Box<str>>,
+            thread_source: Option<Box<str>>,
+        }
+        let metadata: Option<Metadata> = serde_json::from_str(metadata).ok();
+        let thread = headers.get(THREAD).and_then(|value| value.to_str().ok());
+        // Thousands of turns are remembered, and a head may be large. Codex writes UUIDs, and none where it only makes a
+        // connection ready.
+        let is_name = |name: &str| (1..=TURN_ID).contains(&name.len());
+        let turn = metadata.as_ref().and_then(|metadata| metadata.turn_id.as_deref());
+        self.turn = match (thread, turn) {
+            (Some(thread), Some(turn)) if is_name(thread) && is_name(turn) => {
+                Some(Turn { thread: thread.into(), turn: turn.into() })
+            }
+            (Some(_) | None, _) => None,
+        };
+        let source = metadata.and_then(|metadata| metadata.thread_source);
+        self.watched =
+            self.kind == Kind::Codex && !self.unattended && source.is_some_and(|source| &*source == "user");
     }
 
     /// A client of which nothing but its kind is known.
@@ -188,6 +221,7 @@ impl Client {
             says_resend: false,
             turn: None,
             session: None,
+            watched: false,
             slow_down_is_fatal: false,
         }
     }
@@ -305,25 +339,6 @@ fn is_fetch(headers: &HeaderMap) -> bool {
 fn session(headers: &HeaderMap) -> Option<Box<str>> {
     let names = SESSION.iter().map(|name| text(headers, name));
     names.filter(|name| (1..=TURN_ID).contains(&name.len())).map(Into::into).next()
-}
-
-fn turn(headers: &HeaderMap) -> Option<Turn> {
-    turn_of(headers, headers.get(TURN_METADATA)?.to_str().ok()?)
-}
-
-/// The turn that `metadata` names, in the thread that the headers name.
-#[must_use]
-pub fn turn_of(headers: &HeaderMap, metadata: &str) -> Option<Turn> {
-    #[derive(serde::Deserialize)]
-    struct Metadata {
-        turn_id: Box<str>,
-    }
-    let thread = headers.get(THREAD)?.to_str().ok()?;
-    let Metadata { turn_id } = serde_json::from_str(metadata).ok()?;
-    // Thousands of turns are remembered, and a head may be large. Codex writes UUIDs, and none where it only makes a
-    // connection ready.
-    let is_name = |name: &str| (1..=TURN_ID).contains(&name.len());
-    (is_name(thread) && is_name(&turn_id)).then(|| Turn { thread: thread.into(), turn: turn_id })
 }
 
 #[cfg(test)]

@@ -320,6 +320,9 @@ pub struct Waiting {
     pub early_commit: Option<Duration>,
     /// How often a stream that was begun early carries a sign of life.
     pub heartbeat: Duration,
+    /// After how long of being held the person in front of Codex is shown so. 15 s: nobody should wonder for longer than
+    /// 20 s, and most waits are shorter.
+    pub notice: Option<Duration>,
 }
 
 impl Default for Waiting {
@@ -328,6 +331,7 @@ impl Default for Waiting {
             interim: Some(Duration::from_secs(15)),
             early_commit: None,
             heartbeat: Duration::from_secs(15),
+            notice: Some(Duration::from_secs(15)),
         }
     }
 }

@@ -192,6 +192,15 @@ pub enum Event {
         /// Where there was no answer, what became of the send, as a label.
         code: Option<Box<str>>,
     },
+    /// The client was shown that the call is held, and asks again; the call goes on.
+    NoticeGiven {
+        /// The number of the send that it waits for.
+        send: u32,
+        /// How many notices of this call that makes.
+        notices: u32,
+        /// What it was refused with; `None`: it was not sent yet.
+        fault: Option<Fault>,
+    },
     /// A resend of what may have run was granted.
     GrantTaken {
         /// The number of the send that may be the second to run.

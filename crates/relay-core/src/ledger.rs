@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::budget::Spent;
 use crate::client::{Client, Turn};
 use crate::moment::Moment;
+use crate::notice::TRIES;
 
 /// How long a failed call waits for its heir.
 const KEPT: Duration = Duration::from_secs(600);
@@ -57,6 +58,8 @@ struct Record {
 #[derive(Debug, Clone, Copy)]
 struct Cuts {
     count: u32,
+    /// How often its client was shown that it is held.
+    notices: u32,
     not_before: Moment,
     at: Moment,
     /// What the call that was cut before any output has spent, until the one that resumes it has it.
@@ -126,15 +129,47 @@ impl Ledger {
     /// How many times this turn was cut since its last completed answer.
     #[must_use]
     pub fn cuts(&self, turn: &Turn, now: Moment) -> u32 {
-        self.cuts.get(turn).filter(|cuts| now.since(cuts.at) <= CUTS_KEPT).map_or(0, |cuts| cuts.count)
+        self.known(turn, now).map_or(0, |cuts| cuts.count)
+    }
+
+    /// How many of its client's tries the relay has taken for this turn since its last completed answer: by cuts, and by
+    /// notices that it is held.
+    #[must_use]
+    pub fn tries(&self, turn: &Turn, now: Moment) -> u32 {
+        self.known(turn, now).map_or(0, |cuts| cuts.count.saturating_add(cuts.notices))
+    }
+
+    /// Whether this turn may be cut once more, of which the settings allow `most` and its client's tries no more than are
+    /// left of them.
+    #[must_use]
+    pub fn may_cut(&self, turn: &Turn, most: u32, now: Moment) -> bool {
+        self.known(turn, now).is_none_or(|cuts| {
+            cuts.count < most && (cuts.notices == 0 || cuts.count.saturating_add(cuts.notices) < TRIES)
+        })
+    }
+
+    /// The client is shown that a call of this turn is held.
+    pub fn notice(&mut self, turn: &Turn, now: Moment) {
+        let cuts = self.anew(turn, now);
+        self.cuts.insert(turn.clone(), Cuts { notices: cuts.notices.saturating_add(1), at: now, ..cuts });
+    }
+
+    fn known(&self, turn: &Turn, now: Moment) -> Option<Cuts> {
+        self.cuts.get(turn).copied().filter(|cuts| now.since(cuts.at) <= CUTS_KEPT)
+    }
+
+    /// What is known of a turn, to be told anew; what is too old to matter is forgotten meanwhile.
+    fn anew(&mut self, turn: &Turn, now: Moment) -> Cuts {
+        self.cuts.retain(|_, cuts| now.since(cuts.at) <= CUTS_KEPT || cuts.not_before > now);
+        forget_oldest(&mut self.cuts, |cuts| cuts.at);
+        self.known(turn, now).unwrap_or(Cuts { count: 0, notices: 0, not_before: now, at: now, spent: None })
     }
 
     /// A turn is being cut; its next call is not sent before `not_before`. Returns the cuts of the turn so far.
     pub fn cut(&mut self, turn: &Turn, not_before: Moment, now: Moment) -> u32 {
-        self.cuts.retain(|_, cuts| now.since(cuts.at) <= CUTS_KEPT || cuts.not_before > now);
-        forget_oldest(&mut self.cuts, |cuts| cuts.at);
-        let count = self.cuts(turn, now).saturating_add(1);
-        self.cuts.insert(turn.clone(), Cuts { count, not_before, at: now, spent: None });
+        let cuts = self.anew(turn, now);
+        let count = cuts.count.saturating_add(1);
+        self.cuts.insert(turn.clone(), Cuts { count, not_before, at: now, spent: None, ..cuts });
         count
     }
 
@@ -270,6 +305,25 @@ mod tests {
         assert_eq!(ledger.resumes_at(&one, soon), None);
         ledger.completed(&one);
         assert_eq!((ledger.cuts(&one, NOW), ledger.cuts(&other, NOW)), (0, 1));
+    }
+
+    #[test]
+    fn notices_and_cuts_are_tries_of_the_client() {
+        let mut ledger = Ledger::default();
+        let one = turn("a").unwrap();
+        ledger.notice(&one, NOW);
+        ledger.cut(&one, NOW + Duration::from_secs(3), NOW);
+        ledger.notice(&one, NOW);
+        assert_eq!((ledger.tries(&one, NOW), ledger.cuts(&one, NOW)), (3, 1));
+        assert!(ledger.may_cut(&one, 2, NOW) && !ledger.may_cut(&one, 1, NOW));
+        ledger.notice(&one, NOW);
+        ledger.notice(&one, NOW);
+        assert!(!ledger.may_cut(&one, 9, NOW), "its client has no try left");
+        let other = turn("b").unwrap();
+        assert!((0..9).all(|_| ledger.may_cut(&other, 9, NOW) && ledger.cut(&other, NOW, NOW) > 0));
+        assert_eq!(ledger.resumes_at(&one, NOW), Some(NOW + Duration::from_secs(3)));
+        ledger.completed(&one);
+        assert_eq!(ledger.tries(&one, NOW), 0);
     }
 
     #[test]

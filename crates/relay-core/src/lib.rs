@@ -43,6 +43,7 @@ pub mod ledger;
 pub mod listen;
 pub mod moment;
 pub mod ndjson;
+pub mod notice;
 pub mod overrides;
 pub mod preamble;
 pub mod profile;

@@ -276,6 +276,7 @@ fn waits(fault: Fault, profile: Profile) -> Vec<f64> {
         before: Spent::default(),
         not_before: None,
         places: false,
+        notices: None,
     };
     let mut now = Moment::ZERO;
     let mut call = Call::new(plan, now);

@@ -19,6 +19,7 @@ use relay_core::event::{Closing, Outcome};
 use relay_core::evidence::{Nature, Operation};
 use relay_core::failure::{Bar, Failure, Told};
 use relay_core::ledger::{Identity, Ledger};
+use relay_core::notice::Notices;
 use relay_core::retry_after::Advice;
 use relay_core::wait::floor;
 use relay_core::{ClientLimit, Dice, Event, Evidence, Fault, Moment, Profile, SeededDice};
@@ -366,6 +367,11 @@ impl<'p> World<'p> {
                         call.stands_in_line(3);
                     }
                     let due = due.min(until);
+                    if let Some(told) = call.notice_due().filter(|told| *told < due) {
+                        now = now.max(told);
+                        call.noticed();
+                        assert_eq!(call.next(now), Step::Wait(waiting), "a notice changes no wait");
+                    }
                     if self.chance(self.restless) {
                         now = now + self.dice.up_to(due.since(now));
                         left = true;
@@ -445,7 +451,9 @@ fn life(seed: u64, pool: &[Failure], tally: &mut Tally) -> Kept {
         let before = ledger.inherit(&identity, others_open, now);
         let not_before =
             if world.chance(0.05) { Some(now + world.dice.up_to(Duration::from_secs(200))) } else { None };
-        let plan = Plan { profile: profile.clone(), nature, client_limit, before, not_before, places: false };
+        let notices = world.chance(0.3).then(|| Notices::new(Duration::from_secs(15), world.chance(0.5), 3));
+        let profile = profile.clone();
+        let plan = Plan { profile, nature, client_limit, before, not_before, places: false, notices };
         let record = world.play(plan, now);
         judge_record(&record, tally)?;
         chain.goes_on(&record, named)?;

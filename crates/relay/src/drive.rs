@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use relay_core::answer::{Listener, Say, Touch, Tried, say};
+use relay_core::answer::{EVENT_STREAM, Listener, Own, Say, Touch, Tried, say};
 use relay_core::call::{Ending, Step, Stop, Waiting, Why};
 use relay_core::client::{Client, Kind};
 use relay_core::dialect::Rule;
@@ -12,14 +12,15 @@ use relay_core::event::Outcome;
 use relay_core::failure::{Bar, Failure};
 use relay_core::moment::Moment;
 use relay_core::preamble::{Asked, Head, Preamble, Verdict};
-use relay_core::{Evidence, Fault};
+use relay_core::{Evidence, Fault, notice};
 
 use crate::answer::Answer;
 use crate::body::{Passing, SendBody};
 use crate::clock::sleep_until;
 use crate::credential::AccountKey;
 use crate::headers::{announced, forwardable_answer, forwardable_extensions};
-use crate::open::OpenCall;
+use crate::open::{OpenCall, Waited};
+use crate::parked::park;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::target::Target;
 use crate::upstream::{Ask, Cause, Proof, SendFailure, Way};
@@ -69,11 +70,10 @@ impl Drive {
             let step = self.open.call().next(now);
             self.open.emit_pending();
             match step {
-                Step::Wait(waiting) => {
-                    if let Some(answer) = self.wait(&waiting, told.take()).await {
-                        told = Some(answer);
-                    }
-                }
+                Step::Wait(waiting) => match self.wait(&waiting, told.take()).await {
+                    (Waited::Over, answer) => told = answer,
+                    (Waited::Notice, _) => return Ok(self.notice()),
+                },
                 Step::Send { fresh, .. } => match self.send(fresh).await {
                     Sent::Served(answer, ending) => return Ok(self.serve(answer, ending)),
                     // What drops the call says that the client left.
@@ -89,18 +89,25 @@ impl Drive {
     }
 
     /// Waits for the call's turn, and keeps what it was answered: it is told should the turn not come in time.
-    async fn wait(&mut self, waiting: &Waiting, mut told: Option<Answer>) -> Option<Answer> {
+    async fn wait(&mut self, waiting: &Waiting, mut told: Option<Answer>) -> (Waited, Option<Answer>) {
         let mut whole = false;
         let keep = async {
             if let Some(answer) = &mut told {
                 whole = answer.read_rest().await;
             }
         };
-        self.open.wait(waiting, keep).await;
+        let waited = self.open.wait(waiting, keep).await;
         if !whole && let Some(answer) = told.take() {
             answer.recycle();
         }
-        told
+        (waited, told)
+    }
+
+    /// Shows the client that its call is held, upon which it asks again.
+    fn notice(mut self) -> Response<ReplyBody> {
+        let body = notice::event(&self.open.notice());
+        park(self.open);
+        in_our_words(Own { status: 200, content_type: EVENT_STREAM, body, refuse_retry: false })
     }
 
     async fn send(&mut self, fresh: bool) -> Sent {

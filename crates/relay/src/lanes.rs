@@ -283,8 +283,8 @@ pub(crate) enum Turn {
     Later {
         /// Tells.
         turn: oneshot::Receiver<Word>,
-        /// How many wait, it among them.
-        waiting: usize,
+        /// How many wait, it among them; `None`: that was told before.
+        waiting: Option<usize>,
     },
 }
 
@@ -338,7 +338,7 @@ impl Lane {
                 Some(hold) if waiter.waits_in_vain(hold) => waiter.hear_of_hold(),
                 Some(_) | None => _ = state.waiters.insert(call, waiter),
             }
-            Turn::Later { turn, waiting: state.gate.waiting() }
+            Turn::Later { turn, waiting: Some(state.gate.waiting()) }
         };
         self.go_on(state, before, now);
         turn
@@ -472,6 +472,11 @@ pub(crate) struct Ticket {
 impl Ticket {
     pub(crate) const fn new(lane: Arc<Lane>, call: CallId) -> Self {
         Self { lane, call, sent: false, entered: false }
+    }
+
+    /// Whether it is one of this lane.
+    pub(crate) fn is_in(&self, lane: &Arc<Lane>) -> bool {
+        Arc::ptr_eq(&self.lane, lane)
     }
 
     /// The call comes to its lane.

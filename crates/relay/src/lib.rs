@@ -33,6 +33,7 @@ pub mod listen;
 mod local_token;
 pub mod observe;
 mod open;
+mod parked;
 mod private;
 mod profile;
 pub mod proxy;

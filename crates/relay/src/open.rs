@@ -1,17 +1,18 @@
 //! An open call as the relay holds it: the deciding core's [`Call`], the body by which a re-send would be known,
 //! and the duty to say how it ended. Whatever drops it, the end is told exactly once.
 
+use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use relay_core::Moment;
 use relay_core::call::{Call, Waiting};
 use relay_core::client::Client;
 use relay_core::event::{CallId, Event, Outcome};
 use relay_core::failure::Failure;
 use relay_core::gate::{Arrival, Preset, Refusal, Report, Settled};
 use relay_core::ledger::Identity;
+use relay_core::{Lang, Moment, notice};
 
 use crate::clock::{RealDice, sleep_until};
 use crate::kept::KeptBody;
@@ -28,6 +29,7 @@ pub(crate) struct OpenCall {
     idle: Duration,
     ticket: Ticket,
     place: Place,
+    model: Option<Box<str>>,
     /// What its lane said when it went back into the line.
     turn: Option<Turn>,
     closed: bool,
@@ -41,6 +43,8 @@ pub(crate) struct Opening {
     pub(crate) body: Arc<KeptBody>,
     pub(crate) lane: Arc<Lane>,
     pub(crate) place: Place,
+    /// The model that it asks for, as a label.
+    pub(crate) model: Option<Box<str>>,
 }
 
 /// What decides about the place of a call among others that wait.
@@ -54,25 +58,36 @@ pub(crate) struct Place {
     pub(crate) streams: bool,
 }
 
+/// How a wait went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waited {
+    /// It is over.
+    Over,
+    /// The client is to be shown that it goes on.
+    Notice,
+}
+
 /// How a wait is over.
 enum Over {
     /// The lane said so.
     Told(Word),
     /// The turn has not come in time.
     Patience,
+    /// It has not come, and the client is to be told of that.
+    Notice,
     /// The relay is being stopped.
     Draining,
 }
 
 impl OpenCall {
     pub(crate) fn new(shared: Arc<Shared>, opening: Opening) -> Self {
-        let Opening { id, call, client, body, lane, place } = opening;
+        let Opening { id, call, client, body, lane, place, model } = opening;
         let idle = match client.limit {
             Some(limit) => shared.config.timeouts.idle.max(limit),
             None => shared.config.timeouts.idle,
         };
         let ticket = Ticket::new(lane, id);
-        Self { shared, id, call, client, body, idle, ticket, place, turn: None, closed: false }
+        Self { shared, id, call, client, body, idle, ticket, place, model, turn: None, closed: false }
     }
 
     /// The call waits in its lane from now on, if it does not yet.
@@ -100,31 +115,46 @@ impl OpenCall {
 
     /// Waits until its turn has come, or will not, and does that much of `meanwhile` as there is time for; none of it
     /// where the turn is here already.
-    pub(crate) async fn wait(&mut self, waiting: &Waiting, meanwhile: impl Future<Output = ()>) {
+    pub(crate) async fn wait(&mut self, waiting: &Waiting, meanwhile: impl Future<Output = ()>) -> Waited {
         let shared = Arc::clone(&self.shared);
-        let turn = match self.take_turn(waiting) {
-            Turn::Now => return self.granted(),
+        let mut turn = match self.take_turn(waiting) {
+            Turn::Now => {
+                self.granted();
+                return Waited::Over;
+            }
             Turn::Later { turn, waiting: many } => {
-                self.call.stands_in_line(many);
-                self.emit_pending();
+                if let Some(many) = many {
+                    self.call.stands_in_line(many);
+                    self.emit_pending();
+                }
                 turn
             }
         };
+        let notice = self.notice_due();
         let over = async {
             tokio::select! {
                 biased;
                 // A lane lasts as long as those that wait in it.
-                word = turn => word.map_or(Over::Patience, Over::Told),
+                word = &mut turn => word.map_or(Over::Patience, Over::Told),
                 () = sleep_until(&*shared.clock, waiting.until) => Over::Patience,
+                () = async { match notice { Some(at) => sleep_until(&*shared.clock, at).await, None => pending().await } } => {
+                    Over::Notice
+                }
                 () = shared.draining() => Over::Draining,
             }
         };
-        let (mut over, meanwhile) = (pin!(over), pin!(meanwhile));
-        let over = tokio::select! {
-            biased;
-            over = &mut over => over,
-            () = meanwhile => over.await,
+        let over = {
+            let (mut over, meanwhile) = (pin!(over), pin!(meanwhile));
+            tokio::select! {
+                biased;
+                over = &mut over => over,
+                () = meanwhile => over.await,
+            }
         };
+        if matches!(over, Over::Notice) {
+            self.turn = Some(Turn::Later { turn, waiting: None });
+            return Waited::Notice;
+        }
         let now = self.now();
         if !matches!(over, Over::Told(Word::Go)) {
             self.leaves_line();
@@ -133,9 +163,44 @@ impl OpenCall {
             Over::Told(Word::Go) => self.granted(),
             Over::Told(Word::Held) => self.call.held_for_too_long(now),
             // The core looks at the clock itself.
-            Over::Patience => {}
+            Over::Patience | Over::Notice => {}
             Over::Draining => self.call.drain(now),
         }
+        Waited::Over
+    }
+
+    /// When its client is to be shown that it is held; never where it could not be known again.
+    fn notice_due(&self) -> Option<Moment> {
+        let turn = self.client.turn.as_ref().filter(|turn| self.shared.parked.has_room_for(turn));
+        turn.and(self.call.notice_due())
+    }
+
+    /// What its client is shown, which asks again upon it; the call waits for that. See [`crate::parked`].
+    pub(crate) fn notice(&mut self) -> String {
+        self.call.noticed();
+        self.emit_pending();
+        if let Some(turn) = &self.client.turn {
+            self.shared.ledger().notice(turn, self.now());
+        }
+        // By which it is known should the client come too late.
+        let _mark = self.body.hash();
+        self.body.drop_bytes();
+        notice::message(Lang::English, self.model.as_deref(), self.call.last_fault())
+    }
+
+    /// Whether a request that came again may take this call up: it would wait in the same lane.
+    pub(crate) fn is_in(&self, lane: &Arc<Lane>) -> bool {
+        self.ticket.is_in(lane)
+    }
+
+    /// The client is back, with the request as it sends it now.
+    pub(crate) fn taken_up(&mut self, client: Client, body: Arc<KeptBody>) {
+        (self.client, self.body) = (client, body);
+    }
+
+    /// Its number.
+    pub(crate) const fn id(&self) -> CallId {
+        self.id
     }
 
     /// Its turn has come.
@@ -254,7 +319,8 @@ impl OpenCall {
     /// Whether its client may be made to send the whole input over a new connection: as often as a turn may be cut.
     pub(crate) fn may_resume(&self) -> bool {
         let Some(turn) = &self.client.turn else { return false };
-        self.shared.ledger().cuts(turn, self.now()) < self.shared.config.client(self.client.kind).cuts
+        let most = self.shared.config.client(self.client.kind).cuts;
+        self.shared.ledger().may_cut(turn, most, self.now())
     }
 
     /// The client is made to send the whole input over a new connection, since what the call goes on from is lost. It is

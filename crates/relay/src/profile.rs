@@ -261,7 +261,8 @@ mod tests {
         let mut now = relay_core::Moment::ZERO;
         let mut dice = relay_core::SeededDice::new(1);
         let before = relay_core::budget::Spent::default();
-        let plan = Plan { profile, nature, client_limit, before, not_before: None, places: false };
+        let plan =
+            Plan { profile, nature, client_limit, before, not_before: None, places: false, notices: None };
         let (mut call, id, mut gate) = (Call::new(plan, now), CallId(1), Gate::new(Rules::default()));
         let Step::Wait(waiting) = call.next(now) else { panic!("a call waits first") };
         let (sends, budget) = call.counted();

@@ -26,6 +26,7 @@ use crate::learned::LearnedFile;
 use crate::local_token::local_token;
 use crate::observe::status::Status;
 use crate::observe::{Notice, Observer, Observers};
+use crate::parked::Parked;
 use crate::proxy::{Proxies, SystemProxies};
 use crate::target::{Upstream, Upstreams as Targets};
 use crate::upstream::{PoolLimits, Upstreams, Way};
@@ -75,6 +76,7 @@ pub(crate) struct Lasting {
     pub(crate) hop: Hop,
     pub(crate) lanes: Lanes,
     pub(crate) websockets: websocket::Memory,
+    pub(crate) parked: Parked,
     system_proxies: SystemProxies,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
@@ -127,6 +129,7 @@ impl Shared {
                 hop: Hop::of(drawn()),
                 lanes,
                 websockets: websocket::Memory::default(),
+                parked: Parked::default(),
                 system_proxies,
                 ledger: Mutex::default(),
                 cookies: Mutex::default(),

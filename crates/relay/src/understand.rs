@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, Method, Version};
 use relay_core::Moment;
 use relay_core::budget::Spent;
 use relay_core::call::{Call, Plan};
-use relay_core::client::{Client, Kind, turn_of};
+use relay_core::client::{Client, Kind};
 use relay_core::config;
 use relay_core::dialect::{Route, model_of, route, unescaped};
 use relay_core::event::{Event, Labels, Transport};
@@ -18,6 +18,7 @@ use relay_core::evidence::{Nature, Operation};
 use relay_core::failure::label;
 use relay_core::json::Peek;
 use relay_core::ledger::Identity;
+use relay_core::notice::{self, Notices};
 use relay_core::preamble::{Asked, Hold};
 use relay_core::wait;
 
@@ -103,8 +104,9 @@ impl Understood {
         if by_message {
             // Its limits are those of a wait for a head, which it had long ago.
             client = Client { limit: None, limit_in_company: None, ..client };
-            let told = peeked.as_ref().and_then(|body| body.turn_metadata.as_deref());
-            client.turn = told.map_or(client.turn, |told| turn_of(&parts.headers, told));
+            if let Some(told) = peeked.as_ref().and_then(|body| body.turn_metadata.as_deref()) {
+                client.reads_turn(&parts.headers, told);
+            }
         } else {
             client.company = interim(shared, parts.version, &wishes).filter(|_| client.kind.skips_interim());
         }
@@ -170,13 +172,11 @@ impl Understood {
         let body = KeptBody::new(account.number(), self.written, kept, self.hash);
         let (profile_name, profile) =
             profile::of(&shared.config, self.by.as_ref(), &self.client, &self.wishes);
-        let (before, not_before) = inherited(shared, &self.client, &body, opened);
         // What refused it was the handshake, not the lane's first answer to a request: the curve's first wait is due.
         let refused = self.refused.as_ref().map(|Refused { failure, at, .. }| {
             let mut dice = RealDice::default();
             *at + wait::after(failure, &mut wait::Steps::default(), &profile, &mut dice)
         });
-        let not_before = not_before.max(refused);
         let asked = self.asked(shared, opened);
         let mut headers = forwardable(&parts.headers);
         target.upstream.lend_key(&mut headers, target.path_and_query.as_str());
@@ -194,26 +194,67 @@ impl Understood {
             model: self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref()).map(label),
             profile: profile_name.into(),
         };
-        let client_limit = profile::client_limit(&self.client);
-        let places = self.places(&target).is_some();
-        let plan = Plan { profile, nature: self.nature, client_limit, before, not_before, places };
-        let id = shared.next_call();
         let lane = self.lane(shared, &target, &headers, account);
-        let place = Place {
-            session: shared.lanes.session(self.client.session.as_deref(), id),
-            weight: weight(body.len()),
-            streams: self.streams,
+        let mut open = match self.taken_up(shared, &lane) {
+            Some(mut open) => {
+                open.taken_up(self.client, body);
+                open
+            }
+            None => {
+                let client_limit = profile::client_limit(&self.client);
+                let places = self.places(&target).is_some();
+                let notices = self.notices(shared, opened);
+                let (before, not_before) = inherited(shared, &self.client, &body, opened);
+                let not_before = not_before.max(refused);
+                let plan =
+                    Plan { profile, nature: self.nature, client_limit, before, not_before, places, notices };
+                let id = shared.next_call();
+                let place = Place {
+                    session: shared.lanes.session(self.client.session.as_deref(), id),
+                    weight: weight(body.len()),
+                    streams: self.streams,
+                };
+                let call = Call::new(plan, opened);
+                let model = labels.model.clone();
+                let opening = Opening { id, call, client: self.client, body, lane, place, model };
+                let open = OpenCall::new(Arc::clone(shared), opening);
+                open.emit(&Event::CallOpened { labels: labels.into(), inherited_sends: before.sends });
+                open
+            }
         };
-        let call = Call::new(plan, opened);
-        let opening = Opening { id, call, client: self.client, body, lane, place };
-        let open = OpenCall::new(Arc::clone(shared), opening);
-        open.emit(&Event::CallOpened { labels: labels.into(), inherited_sends: before.sends });
         let way = shared.way(&target.upstream, parts.version);
         let rules = shared.config.rules_for(self.route.dialect.name(), &target.upstream.name);
         let Parts { method, extensions, .. } = parts;
         let extensions = forwardable_extensions(extensions);
         let order = Order { method, headers, extensions, target, way, account, passing, untouched };
+        // That of the call, which may have begun before this request of its client.
+        let opened = open.call().opened();
         Drive { open, order, asked, rules, opened }
+    }
+
+    /// The call of the same turn whose client was shown a notice, and asks again now.
+    fn taken_up(&self, shared: &Shared, lane: &Arc<Lane>) -> Option<OpenCall> {
+        shared.parked.take(self.client.turn.as_ref()?).filter(|open| open.is_in(lane))
+    }
+
+    /// What its client is shown while it is held. Only a request that may be made anew is held like that: its client
+    /// sends all of it again.
+    fn notices(&self, shared: &Shared, now: Moment) -> Option<Notices> {
+        let after = shared.config.waiting.notice.filter(|_| self.client.watched && self.is_resumable())?;
+        let tries = self.client.turn.as_ref().map_or(0, |turn| shared.ledger().tries(turn, now));
+        let unseen = self.transport == Transport::WebSocket;
+        Some(Notices::new(after, unseen, notice::MOST.saturating_sub(tries)))
+    }
+
+    /// Whether its client goes on by itself when its answer breaks off: Codex does where it asks a model for an answer.
+    fn is_resumable(&self) -> bool {
+        self.client.kind == Kind::Codex
+            && self.route.operation == Operation::Generation
+            && self.route.dialect.name() == "openai_responses"
+            && (self.nature.self_contained || self.is_whole_but_for_its_start())
+            && self.peeked.as_ref().is_some_and(|body| !body.compaction)
+            && self.streams
+            && !self.wishes.off
     }
 
     /// The stated number of places that the call takes one of.
@@ -261,16 +302,9 @@ impl Understood {
         let client = &self.client;
         let generation = self.route.operation == Operation::Generation;
         let settings = shared.config.client(client.kind);
-        let peeked = self.peeked.as_ref();
-        let resumable = client.kind == Kind::Codex
-            && settings.cut_fatal
-            && generation
-            && self.route.dialect.name() == "openai_responses"
-            && (self.nature.self_contained || self.is_whole_but_for_its_start())
-            && peeked.is_some_and(|body| !body.compaction)
-            && !self.wishes.off;
+        let resumable = settings.cut_fatal && self.is_resumable();
         let cuts_left =
-            client.turn.as_ref().is_some_and(|turn| shared.ledger().cuts(turn, now) < settings.cuts);
+            client.turn.as_ref().is_some_and(|turn| shared.ledger().may_cut(turn, settings.cuts, now));
         Asked {
             dialect: self.route.dialect,
             generation,

@@ -34,6 +34,7 @@ impl Observer for Waiting {
             Event::CallOpened { .. }
             | Event::HeadArrived { .. }
             | Event::FaultSeen { .. }
+            | Event::NoticeGiven { .. }
             | Event::GrantTaken { .. }
             | Event::Committed { .. }
             | Event::StreamCut { .. } => {}

@@ -212,6 +212,7 @@ impl Observer for Log {
             | Event::FaultSeen { .. }
             | Event::WaitStarted { .. }
             | Event::InLine { .. }
+            | Event::NoticeGiven { .. }
             | Event::GrantTaken { .. }
             | Event::Committed { .. }
             | Event::StreamCut { .. } => open.get(&call),
@@ -455,6 +456,10 @@ mod tests {
         insta::assert_snapshot!(
             text(&Event::StreamCut { fault: Fault::Overloaded, cuts: 2 }),
             @"[cut] fault=overloaded cuts=2 model=gpt-x upstream=openai id=c7"
+        );
+        insta::assert_snapshot!(
+            text(&Event::NoticeGiven { send: 3, notices: 1, fault: Some(Fault::AtCapacity) }),
+            @"[notice] send=3 fault=at_capacity notices=1 model=gpt-x upstream=openai id=c7"
         );
     }
 

@@ -326,7 +326,7 @@ impl Observer for Status {
                     Outcome::Passed | Outcome::Broken | Outcome::Cut | Outcome::ClientLeft => {}
                 }
             }
-            Event::HeadArrived { .. } | Event::FaultSeen { .. } => {}
+            Event::HeadArrived { .. } | Event::FaultSeen { .. } | Event::NoticeGiven { .. } => {}
         }
     }
 

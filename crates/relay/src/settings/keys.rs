@@ -297,6 +297,15 @@ pub(super) const WAITING: &[Key<Waiting>] = &[
         doc: "How often a stream that was begun early carries a sign of life.",
         set: |waiting, given| given.duration(BEATS).map(|value| waiting.heartbeat = value),
     },
+    Key {
+        name: "notice",
+        shape: "time or `off`",
+        default: "\"15s\"",
+        doc: "After how long of being held a turn of interactive Codex shows so, below Codex's own `Reconnecting...`; \
+              again after 5 and 30 min. Each takes one of the five tries that Codex has for an answer; two are left for \
+              real failures. `codex exec` and the threads that Codex starts by itself show nothing and get none.",
+        set: |waiting, given| given.time_or_off(ANY_TIME).map(|value| waiting.notice = value),
+    },
 ];
 
 /// `[bodies]`.

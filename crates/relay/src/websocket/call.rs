@@ -12,7 +12,7 @@ use relay_core::event::{Outcome, Transport};
 use relay_core::failure::{Bar, Failure};
 use relay_core::moment::Moment;
 use relay_core::preamble::{Preamble, Verdict};
-use relay_core::{Evidence, Fault};
+use relay_core::{Evidence, Fault, notice};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Bytes, Utf8Bytes};
 
@@ -24,11 +24,22 @@ use super::upgrade::{Unopened, open};
 use crate::body::Place;
 use crate::clock::{IdleLimit, sleep_until};
 use crate::drive::Drive;
+use crate::open::Waited;
+use crate::parked::park;
 use crate::shared::Shared;
 use crate::understand::{Came, Understood};
 
 /// Of what a failed send was answered this much is kept while its call waits; what is longer is told in our words.
 const TOLD: usize = 64 * 1024;
+
+/// How a wait went on.
+enum Wait {
+    Over,
+    /// What the call goes on from was lost meanwhile.
+    Lost,
+    /// The client is to be shown that it goes on.
+    Notice,
+}
 
 /// What came of a send.
 enum Sent {
@@ -108,8 +119,10 @@ impl Call<'_> {
                     if told.iter().map(Said::len).sum::<usize>() > TOLD {
                         told.clear();
                     }
-                    if self.wait(&waiting).await? {
-                        return self.resumes(&lost(), waiting.not_before, told).await;
+                    match self.wait(&waiting).await? {
+                        Wait::Over => {}
+                        Wait::Lost => return self.resumes(&lost(), waiting.not_before, told).await,
+                        Wait::Notice => return self.notice().await,
                     }
                 }
                 Step::Send { .. } => match self.send().await? {
@@ -138,30 +151,40 @@ impl Call<'_> {
         }
     }
 
-    /// Waits for the call's turn; answers whether what the call goes on from was lost meanwhile. What the upstream says
-    /// belongs to a send that has failed.
-    async fn wait(&mut self, waiting: &Waiting) -> Result<bool, Parting> {
+    /// Waits for the call's turn. What the upstream says meanwhile belongs to a send that has failed.
+    async fn wait(&mut self, waiting: &Waiting) -> Result<Wait, Parting> {
         let Session { client, upstream, .. } = &mut *self.session;
         let mut turn = pin!(self.drive.open.wait(waiting, pending()));
         loop {
             let came = async {
                 tokio::select! {
                     biased;
-                    () = &mut turn => None,
-                    got = next_of(upstream) => Some(got),
+                    waited = &mut turn => Err(waited),
+                    got = next_of(upstream) => Ok(got),
                 }
             };
             match client.awaits(came).await? {
-                None => return Ok(false),
-                Some(Got::Said(_) | Got::Left) => {}
-                Some(Got::End(end)) => {
+                Err(Waited::Over) => return Ok(Wait::Over),
+                Err(Waited::Notice) => return Ok(Wait::Notice),
+                Ok(Got::Said(_) | Got::Left) => {}
+                Ok(Got::End(end)) => {
                     self.end = Some(end);
                     if self.goes_on {
-                        return Ok(true);
+                        return Ok(Wait::Lost);
                     }
                 }
             }
         }
+    }
+
+    /// Shows the client that its call is held, upon which it asks again over a connection of its own.
+    async fn notice(self) -> Result<(), Parting> {
+        let Self { session, drive, .. } = self;
+        let mut open = drive.open;
+        let message = notice::socket_message(&open.notice());
+        park(open);
+        session.client.send(Said::text(message)).await?;
+        Ok(())
     }
 
     async fn send(&mut self) -> Result<Sent, Parting> {

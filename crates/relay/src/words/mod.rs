@@ -10,7 +10,7 @@ use relay_core::words::Table;
 pub mod run;
 
 /// Every table there is.
-pub const TABLES: &[Table] = &[run::TABLE];
+pub const TABLES: &[Table] = &[run::TABLE, relay_core::notice::words::TABLE];
 
 static SPOKEN: OnceLock<Lang> = OnceLock::new();
 

@@ -49,6 +49,8 @@ mod leaks;
 #[cfg(test)]
 mod leaving;
 #[cfg(test)]
+mod notices;
+#[cfg(test)]
 #[cfg(unix)]
 mod process;
 #[cfg(test)]

@@ -238,6 +238,7 @@ fn told(event: &Event) -> String {
         }
         Event::WaitStarted { .. } => "wait".to_owned(),
         Event::InLine { .. } => "line".to_owned(),
+        Event::NoticeGiven { notices, .. } => format!("notice {notices}"),
         Event::GrantTaken { .. } => "grant".to_owned(),
         Event::Committed { .. } => "committed".to_owned(),
         Event::StreamCut { cuts, .. } => format!("cut {cuts}"),

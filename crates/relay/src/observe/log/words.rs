@@ -115,7 +115,10 @@ pub(super) fn draining(open: usize, waiting: usize, within: Duration) -> String 
 /// How important an event is. A call that went well is told of at `debug`.
 pub(super) fn level(event: &Event) -> LogLevel {
     match event {
-        Event::WaitStarted { .. } | Event::InLine { .. } | Event::StreamCut { .. } => LogLevel::Info,
+        Event::WaitStarted { .. }
+        | Event::InLine { .. }
+        | Event::NoticeGiven { .. }
+        | Event::StreamCut { .. } => LogLevel::Info,
         Event::CallClosed(closing) => match closing.outcome {
             Outcome::Served | Outcome::Passed | Outcome::ClientLeft if closing.sends < 2 => LogLevel::Debug,
             Outcome::Served
@@ -185,6 +188,14 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
             fields.push(("waiting", Field::Count(u64::try_from(*waiting).unwrap_or(u64::MAX))));
             (if fault.is_some() { "retry" } else { "held" }, fields)
         }
+        Event::NoticeGiven { send, notices, fault } => (
+            "notice",
+            vec![
+                ("send", count(send)),
+                ("fault", Field::name(fault.map(relay_core::Fault::name))),
+                ("notices", count(notices)),
+            ],
+        ),
         Event::GrantTaken { send } => ("grant", vec![("send", count(send))]),
         Event::Committed { send } => ("commit", vec![("send", count(send))]),
         Event::StreamCut { fault, cuts } => {

@@ -135,6 +135,7 @@ fn every_limit_is_read() {
         interim = "off"
         early_commit = "45s"
         heartbeat = "5s"
+        notice = "off"
         [hold]
         bytes = "64KiB"
         time = "6s"
@@ -160,7 +161,8 @@ fn every_limit_is_read() {
     assert_eq!((timeouts.connect, timeouts.first_byte), (ms(1000), Some(ms(2000))));
     assert_eq!((timeouts.first_byte_unknown, timeouts.idle), (ms(180_000), ms(4000)));
     assert_eq!((timeouts.pool_idle, timeouts.drain), (ms(0), ms(1500)));
-    let waiting = Waiting { interim: None, early_commit: Some(ms(45_000)), heartbeat: ms(5000) };
+    let waiting =
+        Waiting { interim: None, early_commit: Some(ms(45_000)), heartbeat: ms(5000), notice: None };
     assert_eq!(config.waiting, waiting);
     assert_eq!((config.hold.bytes, config.hold.time), (65_536, ms(6000)));
     assert_eq!((config.bodies.each, config.bodies.total), (1000, 128_000_000));
