@@ -68,6 +68,8 @@ pub struct Config {
     pub log: LogSettings,
     /// The folder for what outlives a restart. `None`: nothing tells where that could be, so nothing outlives it.
     pub state_dir: Option<PathBuf>,
+    /// The port at which metrics are read. Off: nobody should listen whom nobody asks.
+    pub metrics_port: Option<u16>,
 }
 
 impl Default for Config {
@@ -98,6 +100,7 @@ impl Default for Config {
             allowed_origins: Vec::new(),
             log: LogSettings::default(),
             state_dir: None,
+            metrics_port: None,
         }
     }
 }

@@ -91,7 +91,7 @@ impl Relay {
     }
 
     /// What tells how the lanes are, with the first `most` calls of each line.
-    pub fn lanes(&self, most: usize) -> impl Fn() -> Vec<(LaneName, View)> + Send + 'static + use<> {
+    pub fn lanes(&self, most: usize) -> impl Fn() -> Vec<(LaneName, View)> + Send + Sync + 'static + use<> {
         let current = Arc::clone(&self.current);
         move || current.load().lanes.views(most)
     }

@@ -44,6 +44,7 @@ const OF_RUN: &[&str] = &[
 const OF_SETTINGS: &[&str] = &[
     "listen",
     "port",
+    "metrics_port",
     "upstream",
     "config",
     "profile",
@@ -312,6 +313,11 @@ pub struct Flags {
     /// is named, steady-relay in the user's folder for state. Also STEADY_RELAY_STATE_DIR.
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<String>,
+    /// The port at which metrics are read, at /metrics; 0 picks a free one [default: none]
+    ///
+    /// OpenMetrics, for Prometheus and its like; 9090 is its usual port. Also STEADY_RELAY_METRICS_PORT.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub metrics_port: Option<String>,
     /// Of an older tool: `--mode proxy` is accepted and does nothing.
     #[arg(long, value_name = "MODE", hide = true)]
     pub mode: Option<String>,
@@ -337,6 +343,7 @@ impl Flags {
             log_format: text("log_format"),
             log_file: text("log_file"),
             state_dir: text("state_dir"),
+            metrics_port: text("metrics_port"),
             mode: text("mode"),
             clock_rate: text("clock_rate"),
         }
@@ -375,7 +382,7 @@ mod tests {
     #[test]
     fn every_flag_is_read() {
         let cli = parse(
-            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --gate off --env-file e --log-level debug --log-format json --log-file l --state-dir s --mode proxy --clock-rate 10",
+            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --gate off --env-file e --log-level debug --log-format json --log-file l --state-dir s --metrics-port 9090 --mode proxy --clock-rate 10",
         );
         let flags = Flags {
             listen: Some("::1".into()),
@@ -389,6 +396,7 @@ mod tests {
             log_format: Some("json".into()),
             log_file: Some("l".into()),
             state_dir: Some("s".into()),
+            metrics_port: Some("9090".into()),
             mode: Some("proxy".into()),
             clock_rate: Some("10".into()),
         };

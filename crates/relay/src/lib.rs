@@ -31,6 +31,7 @@ mod lanes;
 pub mod learned;
 pub mod listen;
 mod local_token;
+pub mod metrics_door;
 pub mod observe;
 mod open;
 mod parked;

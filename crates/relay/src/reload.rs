@@ -157,6 +157,7 @@ pub fn needs_restart(started_with: &Config, now: &Config) -> Vec<String> {
         ("relay.port", old.port != new.port),
         ("relay.token", old.token != new.token),
         ("relay.state_dir", old.state_dir != new.state_dir),
+        ("relay.metrics_port", old.metrics_port != new.metrics_port),
         ("log.format", old.log.format != new.log.format),
         ("log.file", old.log.file != new.log.file),
         ("log.max_size", old.log.max_size != new.log.max_size),

@@ -2,6 +2,7 @@
 
 mod live;
 pub mod log;
+pub mod metrics;
 pub mod status;
 
 use std::sync::Arc;

@@ -59,6 +59,7 @@ impl Build<'_> {
         let config = &mut self.config;
         config.listen = layers.listen.as_ref().map_or(config.listen, |set| set.value);
         config.port = layers.port.as_ref().map_or(config.port, |set| set.value);
+        config.metrics_port = layers.metrics_port;
         config.token = layers.token.as_ref().map(|set| set.value.clone());
         config.timeouts = drafts.timeouts.clone();
         config.hold = drafts.hold.clone();

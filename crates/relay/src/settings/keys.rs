@@ -42,6 +42,7 @@ pub(super) struct RelayDraft {
     pub(super) ca_file: Option<PathBuf>,
     pub(super) allowed_origins: Vec<String>,
     pub(super) state_dir: Option<PathBuf>,
+    pub(super) metrics_port: Option<u16>,
 }
 
 /// `[relay]`: the relay itself.
@@ -149,6 +150,19 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
               so that no page you visit can spend your credentials.",
         set: |relay, given| {
             relay.allowed_origins = given.texts()?.into_iter().map(origin).collect::<Result<_, _>>()?;
+            Ok(())
+        },
+    },
+    Key {
+        name: "metrics_port",
+        shape: "whole number",
+        default: "",
+        doc: "The port at which metrics are read, at `/metrics` in OpenMetrics; 0 picks a free one. Not set, there are none. \
+              Its addresses are those of `listen`, and it asks for the `token` where there is one. \
+              Also `--metrics-port` and `STEADY_RELAY_METRICS_PORT`.",
+        set: |relay, given| {
+            let port = given.count(0..=u32::from(u16::MAX))?;
+            relay.metrics_port = u16::try_from(port).ok();
             Ok(())
         },
     },

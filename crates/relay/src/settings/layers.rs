@@ -34,6 +34,7 @@ impl<T> Set<T> {
 pub(super) struct Layers {
     pub(super) listen: Option<Set<Listen>>,
     pub(super) port: Option<Set<u16>>,
+    pub(super) metrics_port: Option<u16>,
     pub(super) token: Option<Set<Secret>>,
     /// Whether a token is given at all, be it valid or not.
     pub(super) has_token: bool,
@@ -94,6 +95,9 @@ pub(super) fn read(flags: &Flags, file: &mut Drafts, outside: Outside<'_>) -> La
     let port = reading.text(flags.port.as_ref(), "--port", "relay.port");
     let port = reading.parsed::<Port>(port).map(|set| set.map(|Port(port)| port));
     layers.port = port.or_else(|| set(file.relay.port, place("port")));
+    let metrics = reading.text(flags.metrics_port.as_ref(), "--metrics-port", "relay.metrics_port");
+    let metrics = reading.parsed::<Port>(metrics).map(|set| set.value.0);
+    layers.metrics_port = metrics.or(file.relay.metrics_port);
     let upstream = reading.text(flags.upstream.as_ref(), "--upstream", "relay.upstream");
     layers.upstream = upstream.or_else(|| set(file.relay.upstream.take(), place("upstream")));
     let profile = reading.text(flags.profile.as_ref(), "--profile", "relay.profile");

@@ -174,6 +174,7 @@ impl Show<'_> {
         match key {
             "relay.listen" => Some(quoted(&config.listen.to_string())),
             "relay.port" => Some(config.port.to_string()),
+            "relay.metrics_port" => config.metrics_port.map(|port| port.to_string()),
             "relay.token" => Some(MASK.to_owned()),
             "relay.upstream" => config.upstream.as_ref().map(|choice| match choice {
                 UpstreamChoice::Named(name) => quoted(name),

@@ -3,14 +3,19 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-use relay_core::config::{Config, UpstreamChoice};
+use relay_core::config::{Config, Secret, UpstreamChoice};
+use relay_core::gate::View;
 use steady_relay::app::{Parts, Relay};
 use steady_relay::cli::Flags;
 use steady_relay::clock::{Clock, RatedClock, SystemClock};
 use steady_relay::descriptors;
 use steady_relay::files::Files;
+use steady_relay::guard::Guard;
+use steady_relay::listen::Bound;
+use steady_relay::metrics_door::{self, Door};
 use steady_relay::observe::log::Log;
-use steady_relay::observe::{Notice, Observer};
+use steady_relay::observe::metrics::Metrics;
+use steady_relay::observe::{LaneName, Notice, Observer};
 use steady_relay::proxy::SystemProxies;
 use steady_relay::reload::{self, Watch, changed, needs_restart};
 use steady_relay::settings::{Loaded, Places, Shown};
@@ -32,6 +37,7 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     let (tls, tls_notices) = tls_config(&config)?;
     let bound = listen(&config)?;
     let listening = bound.addresses();
+    let metrics = MetricsAt::of(&config)?;
     let targets = targets(&config, &listening).await?;
     let mut signals = Signals::new()?;
     let hangups = Hangups::new()?;
@@ -43,10 +49,7 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     for words in told.iter().chain(&bound.notices) {
         log.notice(&Notice::Advice(format!("note: {words}")));
     }
-    let url = match listening.first() {
-        Some(address) => format!("http://{}", reached_at(*address)),
-        None => format!("port {}", bound.port),
-    };
+    let url = url_of(&bound);
     let beyond = listening.first().copied().and_then(beyond);
     let upstream = config.upstream.as_ref().map(|choice| match choice {
         // A path may be a secret.
@@ -56,16 +59,23 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         UpstreamChoice::Named(name) => format!("[upstream.{name}]"),
     });
     log.notice(&Notice::Listening { url, upstream, beyond });
+    let mut observers: Vec<Arc<dyn Observer>> = vec![log.clone()];
+    observers.extend(metrics.as_ref().map(|at| Arc::clone(&at.metrics) as Arc<dyn Observer>));
+    let token = config.token.clone();
     let started_with = config.clone();
     let relay = Relay::start(Parts {
         config,
         targets,
         tls,
         clock,
-        observers: vec![log.clone()],
+        observers,
         sockets: bound.sockets,
         system_proxies: SystemProxies::found(),
     });
+    if let Some(at) = metrics {
+        log.notice(&Notice::Advice(format!("note: metrics are at {}/metrics", url_of(&at.bound))));
+        tokio::spawn(at.serve(relay.lanes(0), token));
+    }
     log.show_lanes(relay.lanes(0)).map_err(|error| Failure(2, format!("error: {error}")))?;
     let mut following = Following { flags, relay: &relay, log: &log, listening, started_with, shown, told };
     tokio::select! {
@@ -75,6 +85,42 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     relay.drain(signals.next()).await;
     log.close();
     Ok(0)
+}
+
+/// Where a client on this machine reaches what listens there.
+fn url_of(bound: &Bound) -> String {
+    match bound.addresses().first() {
+        Some(address) => format!("http://{}", reached_at(*address)),
+        None => format!("port {}", bound.port),
+    }
+}
+
+/// Metrics, and the sockets at which they are to be read.
+struct MetricsAt {
+    metrics: Arc<Metrics>,
+    bound: Bound,
+}
+
+impl MetricsAt {
+    /// Where the settings want it.
+    fn of(config: &Config) -> Result<Option<Self>, Failure> {
+        let Some(port) = config.metrics_port else { return Ok(None) };
+        let bound = listen(&Config { port, ..config.clone() })
+            .map_err(|Failure(code, words)| Failure(code, words.replace("--port", "--metrics-port")))?;
+        Ok(Some(Self { metrics: Arc::default(), bound }))
+    }
+
+    /// Serves them for as long as the program runs.
+    fn serve(
+        self,
+        lanes: impl Fn() -> Vec<(LaneName, View)> + Send + Sync + 'static,
+        token: Option<Secret>,
+    ) -> impl Future<Output = ()> {
+        let Self { metrics, bound } = self;
+        let token = token.map(|token| token.expose().to_owned());
+        let guard = Guard { listening: bound.addresses(), token, ..Guard::default() };
+        metrics_door::serve(bound.sockets, Door { metrics, lanes: Arc::new(lanes), guard })
+    }
 }
 
 /// The machine's clock, or one that goes faster.

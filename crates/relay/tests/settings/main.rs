@@ -8,6 +8,8 @@ mod env;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod metrics;
+#[cfg(test)]
 mod profiles;
 #[cfg(test)]
 mod program;
