@@ -1,7 +1,9 @@
 //! The verbs of the command line, one file each, and what several of them do.
 
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod man;
 pub(crate) mod run;
 pub(crate) mod serve;
 mod signals;
@@ -20,6 +22,7 @@ use steady_relay::listen::{Bound, Place, bind, leads_back};
 use steady_relay::settings::{self, Environment, Loaded, Places, SettingsError};
 use steady_relay::target::Upstreams;
 use steady_relay::tls;
+use steady_relay::words;
 
 /// Why the program ends early: the exit code, and what to print.
 pub(crate) struct Failure(pub(crate) u8, pub(crate) String);
@@ -31,7 +34,12 @@ pub(crate) fn say(words: &str) {
 
 /// Data, on standard output.
 fn print(data: &str) -> Result<u8, Failure> {
-    match writeln!(std::io::stdout(), "{data}") {
+    write(format!("{data}\n").as_bytes())
+}
+
+/// The same as it is.
+fn write(data: &[u8]) -> Result<u8, Failure> {
+    match std::io::stdout().write_all(data) {
         Ok(()) => Ok(0),
         // Whoever reads has seen enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
@@ -81,7 +89,10 @@ fn try_load(flags: &Flags, files: &Files) -> Result<Loaded, SettingsError> {
 }
 
 fn load(flags: &Flags, files: &Files) -> Result<Loaded, Failure> {
-    try_load(flags, files).map_err(|error| Failure(2, error.to_string().trim_end().to_owned()))
+    let loaded = try_load(flags, files);
+    let mut loaded = loaded.map_err(|error| Failure(2, error.to_string().trim_end().to_owned()))?;
+    loaded.config.lang = Some(words::settle(loaded.config.lang));
+    Ok(loaded)
 }
 
 fn places(flags: &Flags, files: &Files) -> Places {
