@@ -8,12 +8,27 @@ use relay_core::Lang;
 use relay_core::words::Table;
 
 pub mod cli;
+pub mod demo;
+pub mod door;
 pub(crate) mod help;
+pub mod live;
 pub mod run;
+pub mod settings;
+pub mod start;
 pub mod verbs;
 
 /// Every table there is.
-pub const TABLES: &[Table] = &[cli::TABLE, run::TABLE, verbs::TABLE];
+pub const TABLES: &[Table] = &[
+    relay_core::answer::words::TABLE,
+    cli::TABLE,
+    demo::TABLE,
+    door::TABLE,
+    live::TABLE,
+    run::TABLE,
+    settings::TABLE,
+    start::TABLE,
+    verbs::TABLE,
+];
 
 /// The language of the surroundings, and the one that is spoken: their places in [`Lang::ALL`].
 static AROUND: AtomicU8 = AtomicU8::new(0);

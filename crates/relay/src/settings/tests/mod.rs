@@ -12,6 +12,30 @@ use relay_core::client::Kind;
 use relay_core::config::{ProfileChoice, Upstream, UpstreamChoice};
 use std::time::Duration;
 
+/// Loads the settings, and sees to it that whatever is said of them can be said in Chinese.
+fn load(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Result<Loaded, SettingsError> {
+    let loaded = super::load(flags, env, read);
+    let said: Vec<&String> = match &loaded {
+        Ok(loaded) => loaded.notices.iter().collect(),
+        // The parser of TOML has words of its own.
+        Err(error) => error
+            .issues
+            .iter()
+            .flat_map(|Issue { what, hint, .. }| {
+                let of_parser = file::syntax_hint(what) == hint;
+                [Some(what).filter(|_| !of_parser), Some(hint)]
+            })
+            .flatten()
+            .collect(),
+    };
+    for words in said {
+        if let Some(missing) = crate::words::settings::lacks(words) {
+            panic!("{missing}");
+        }
+    }
+    loaded
+}
+
 /// Loads `text` as the file, with these variables and flags.
 fn load_all(text: &str, variables: &[(&str, &str)], flags: Flags) -> Result<Loaded, SettingsError> {
     let flags = Flags { config: Some("config.toml".into()), ..flags };
