@@ -5,6 +5,8 @@
 //! `server_is_overloaded` ends its turn with its own words after one request. Claude Code and the SDKs obey
 //! `x-should-retry: false`. A cut connection leaves the client's own policy in force.
 
+pub mod words;
+
 use std::time::Duration;
 
 use crate::call::{Ending, Stop, Why};
@@ -16,6 +18,7 @@ use crate::fault::Fault;
 use crate::redact::{in_one_line, redact};
 use crate::retry_after::Advice;
 use crate::units::show_duration;
+use crate::words::Lang;
 
 /// What the relay does towards the client.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +70,8 @@ pub struct Listener<'a> {
     pub tried: Tried,
     /// The answer that told of the last failure is at hand.
     pub has_answer: bool,
+    /// The language of what the relay says itself.
+    pub lang: Lang,
 }
 
 /// What was tried, for the message.
@@ -138,19 +143,17 @@ pub fn say_in_message(listener: &Listener<'_>, ending: &Ending) -> SayMessage {
 
 /// The end of a call that was not sent at all: it may not be, or its turn was cut and must not go on yet.
 fn unsent(listener: &Listener<'_>, stop: Stop) -> Say {
+    let lang = listener.lang;
     let failure = |fault| Failure::of_transport(fault, Evidence::NeverSent);
     match stop {
         Stop::SendsSpent => {
-            let message = match listener.tried.earlier {
-                0 => "steady-relay: this call may not be sent: its profile allows no send.\n\
-                      hint: raise `sends` of the profile"
-                    .to_owned(),
-                earlier => format!(
-                    "steady-relay: this call was not sent: {} of it went before, and its profile allows no more.\n\
-                     hint: try again later, or raise `sends` of the profile",
-                    sends(earlier)
-                ),
+            let (what, hint) = match listener.tried.earlier {
+                0 => (words::no_send(lang), words::raise_sends_alone(lang)),
+                earlier => {
+                    (words::all_sent(lang, &words::sends(lang, earlier)), words::later_or_more_sends(lang))
+                }
             };
+            let message = words::lines(lang, &what, "", &hint);
             own(listener, status_of(Fault::NeverSent), &failure(Fault::NeverSent), stop_code(stop), &message)
         }
         Stop::PatienceSpent | Stop::FloorTooFar | Stop::Draining => {
@@ -158,17 +161,13 @@ fn unsent(listener: &Listener<'_>, stop: Stop) -> Say {
             if speaks_codex(listener) && listener.streams {
                 return codex_capacity(&failure);
             }
+            let patience = show_duration(listener.tried.patience);
             let what = if stop == Stop::FloorTooFar {
-                "asked for a pause that outlasts"
+                words::pause_too_long(lang, listener.upstream, &patience)
             } else {
-                "was short of capacity, with others before it in line, for all of"
+                words::line_too_long(lang, listener.upstream, &patience)
             };
-            let message = format!(
-                "steady-relay: this call was not sent: {} {what} the {} that it may wait.\n\
-                 hint: come back later, or raise `patience`",
-                listener.upstream,
-                show_duration(listener.tried.patience)
-            );
+            let message = words::lines(lang, &what, "", &words::later_or_more_patience(lang));
             own(listener, status_of(failure.fault), &failure, stop_code(stop), &message)
         }
     }
@@ -177,12 +176,8 @@ fn unsent(listener: &Listener<'_>, stop: Stop) -> Say {
 /// What a stream that was begun early tells of a success that cannot go into it: `what` the service answered. Told like
 /// a request that is wrong, which no client sends again, and neither does another relay in front of this one.
 #[must_use]
-pub fn not_streamed(dialect: &dyn Dialect, what: &str) -> String {
-    let words = format!(
-        "steady-relay: {what}, and the stream that was asked for had begun: the answer is lost. The request ran and may \
-         have been billed, so it was not sent again.\n\
-         hint: turn `early_commit` off for services that do not stream, or ask for no stream"
-    );
+pub fn not_streamed(lang: Lang, dialect: &dyn Dialect, what: &str) -> String {
+    let words = words::not_streamed(lang, what);
     dialect.error_event(&dialect.error_body(NOT_AGAIN, Fault::BadRequest, "answer_not_streamed", &words))
 }
 
@@ -252,7 +247,7 @@ fn gave_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> Say {
         }
         // Claude Code would send it four times; with a status and the refusal to retry, once.
         Told::InStream if listener.kind == Kind::ClaudeCode => {
-            let words = failure.message.as_deref().unwrap_or(failure.fault.meaning());
+            let words = failure.message.as_deref().unwrap_or(failure.fault.meaning_in(listener.lang));
             let code = failure.code.as_deref().unwrap_or(stop_code(stop));
             own(listener, status_of(failure.fault), failure, code, &redact(words))
         }
@@ -342,108 +337,78 @@ fn refusal_code(why: Why, failure: &Failure) -> &'static str {
 }
 
 fn refusal(listener: &Listener<'_>, why: Why, failure: &Failure) -> String {
-    let who = listener.upstream;
-    let sends = sends(listener.tried.sends);
-    let seconds = listener.tried.took.as_secs_f64();
+    let (lang, who) = (listener.lang, listener.upstream);
+    let sends = words::sends(lang, listener.tried.sends);
+    let seconds = format!("{:.1}", listener.tried.took.as_secs_f64());
+    let after = after_colon(lang, failure);
     let (what, hint) = match why {
-        Why::StillRunning => (
-            format!(
-                "{who} did not answer in time ({sends}, {seconds:.1} s); the request is probably still running \
-                 there, so it was not sent again."
-            ),
-            "try again later, or raise `timeouts.first_byte` and `timeouts.idle`",
-        ),
+        Why::StillRunning => (words::still_running(lang, who, &sends, &seconds), words::raise_timeouts(lang)),
         Why::MayHaveRun => {
             let what = match failure.told {
-                Told::ByTransport => "the connection ended without a whole answer".to_owned(),
-                Told::ByStatus | Told::InBody | Told::InStream => answered(failure),
+                Told::ByTransport => words::ended_early(lang),
+                Told::ByStatus | Told::InBody | Told::InStream => answered(lang, failure),
             };
-            (
-                format!(
-                    "{who}: {what} ({sends}, {seconds:.1} s); the request may have run, so it was not sent again \
-                     (ambiguous_resends = 0)."
-                ),
-                "try again yourself, or set `ambiguous_resends = 1`",
-            )
+            (words::may_have_run(lang, who, &what, &sends, &seconds), words::resend_yourself(lang))
         }
-        Why::Barred(Bar::Certificate) => (
-            format!("the certificate of {who} was not accepted{}.", after_colon(failure)),
-            "give your company's CA by `ca_file` or SSL_CERT_FILE; checking cannot be turned off",
-        ),
-        Why::Barred(Bar::Proxy) => (
-            format!("the proxy on the way to {who} does not let the relay through{}.", after_colon(failure)),
-            "put its user name and password into HTTPS_PROXY or the key `proxy`, have it allow this connection, or \
-             set `proxy = \"none\"`",
-        ),
-        Why::Barred(Bar::Unfit) => (
-            format!(
-                "the answer of {who} cannot be passed on{} ({sends}, {seconds:.1} s); the request may have run, so it \
-                 was not sent again.",
-                after_colon(failure)
-            ),
-            "raise `limits.message` where it is too long, or set `websocket = \"refuse\"` for this service",
-        ),
+        Why::Barred(Bar::Certificate) => (words::certificate(lang, who, &after), words::name_the_ca(lang)),
+        Why::Barred(Bar::Proxy) => (words::proxy(lang, who, &after), words::mend_the_proxy(lang)),
+        Why::Barred(Bar::Unfit) => {
+            (words::unfit(lang, who, &after, &sends, &seconds), words::mend_the_fit(lang))
+        }
     };
-    lines(listener, failure, &what, hint)
+    lines(listener, failure, &what, &hint)
 }
 
 fn given_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> String {
+    let lang = listener.lang;
     let what = match failure.told {
         Told::ByTransport => {
-            format!("could not answer ({}{})", failure.fault.meaning(), after_colon(failure))
+            words::could_not_answer(lang, failure.fault.meaning_in(lang), &after_colon(lang, failure))
         }
-        Told::ByStatus | Told::InBody | Told::InStream => answered(failure),
+        Told::ByStatus | Told::InBody | Told::InStream => answered(lang, failure),
     };
-    let what = format!(
-        "gave up after {} in {:.1} s: {} {what}.",
-        sends(listener.tried.sends),
-        listener.tried.took.as_secs_f64(),
-        listener.upstream
-    );
-    let patience = listener.tried.patience.as_secs_f64();
+    let sends = words::sends(lang, listener.tried.sends);
+    let seconds = format!("{:.1}", listener.tried.took.as_secs_f64());
+    let what = words::gave_up(lang, &sends, &seconds, listener.upstream, &what);
+    let patience = format!("{:.0}", listener.tried.patience.as_secs_f64());
     let hint = match stop {
         // Nothing of it ever arrived: that is the address or the network, seldom a lack of room.
         Stop::SendsSpent | Stop::PatienceSpent | Stop::FloorTooFar if failure.fault == Fault::NeverSent => {
-            "check that this is the right address, that the service runs, and that the network leads there"
-                .to_owned()
+            words::check_address(lang)
         }
-        Stop::SendsSpent => "raise `sends` of the profile, or choose another model".to_owned(),
+        Stop::SendsSpent => words::raise_sends(lang),
         Stop::FloorTooFar => match failure.advice {
-            Advice::Wait(told) => format!(
-                "the service asks for a wait of {:.0} s, patience is {patience:.0} s; come back then, or raise `patience`",
-                told.as_secs_f64()
-            ),
-            Advice::Silent | Advice::Useless => format!("patience is {patience:.0} s; raise `patience`"),
+            Advice::Wait(told) => words::wait_named(lang, &format!("{:.0}", told.as_secs_f64()), &patience),
+            Advice::Silent | Advice::Useless => words::wait_unnamed(lang, &patience),
         },
-        Stop::PatienceSpent | Stop::Draining => {
-            format!("patience is {patience:.0} s; raise `patience`, or choose another model")
-        }
+        Stop::PatienceSpent | Stop::Draining => words::raise_patience(lang, &patience),
     };
     lines(listener, failure, &what, &hint)
 }
 
 /// At most three: what happened, what was answered before, what to do.
 fn lines(listener: &Listener<'_>, failure: &Failure, what: &str, hint: &str) -> String {
-    let earlier = failure.earlier.as_deref().map_or_else(String::new, |earlier| {
-        format!("\nbefore that: {} {}", listener.upstream, answered(earlier))
-    });
-    format!("steady-relay: {what}{earlier}\nhint: {hint}")
+    let lang = listener.lang;
+    let earlier = failure.earlier.as_deref();
+    let earlier = earlier.map(|earlier| words::earlier(lang, listener.upstream, &answered(lang, earlier)));
+    words::lines(lang, what, &earlier.unwrap_or_default(), hint)
 }
 
-fn answered(failure: &Failure) -> String {
-    let words = in_one_line(failure.message.as_deref().unwrap_or(failure.fault.meaning()), SHOWN);
+fn answered(lang: Lang, failure: &Failure) -> String {
+    let said = in_one_line(failure.message.as_deref().unwrap_or(failure.fault.meaning_in(lang)), SHOWN);
     match failure.status {
-        Some(status) => format!("answered {status}, \"{words}\""),
-        None => format!("answered \"{words}\""),
+        Some(status) => words::answered_status(lang, status, &said),
+        None => words::answered(lang, &said),
     }
 }
 
-fn after_colon(failure: &Failure) -> String {
-    failure.message.as_deref().map(|words| format!(": {}", in_one_line(words, SHOWN))).unwrap_or_default()
-}
-
-fn sends(count: u32) -> String {
-    if count == 1 { "1 send".to_owned() } else { format!("{count} sends") }
+fn after_colon(lang: Lang, failure: &Failure) -> String {
+    let colon = match lang {
+        Lang::English => ": ",
+        Lang::Chinese => "：",
+    };
+    let said = failure.message.as_deref().map(|said| format!("{colon}{}", in_one_line(said, SHOWN)));
+    said.unwrap_or_default()
 }
 
 #[cfg(test)]

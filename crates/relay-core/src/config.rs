@@ -11,6 +11,7 @@ use crate::dialect::Rule;
 use crate::listen::Listen;
 use crate::overrides::ProfileOverrides;
 use crate::profile::Profile;
+use crate::words::Lang;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -66,6 +67,8 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// What is written to the log.
     pub log: LogSettings,
+    /// The language of what clients are told. `None`: nobody chose one, so the surroundings of the program decide.
+    pub lang: Option<Lang>,
     /// The folder for what outlives a restart. `None`: nothing tells where that could be, so nothing outlives it.
     pub state_dir: Option<PathBuf>,
     /// The port at which metrics are read. Off: nobody should listen whom nobody asks.
@@ -99,6 +102,7 @@ impl Default for Config {
             ca_files: Vec::new(),
             allowed_origins: Vec::new(),
             log: LogSettings::default(),
+            lang: None,
             state_dir: None,
             metrics_port: None,
         }

@@ -1,5 +1,7 @@
 //! What went wrong upstream. Data, not a Rust error: a fault is something the relay expects and decides about.
 
+use crate::words::Lang;
+
 /// What went wrong upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
@@ -99,6 +101,31 @@ impl Fault {
         }
     }
 
+    /// The same in this language.
+    #[must_use]
+    pub const fn meaning_in(self, lang: Lang) -> &'static str {
+        match lang {
+            Lang::English => self.meaning(),
+            Lang::Chinese => match self {
+                Self::AtCapacity => "模型容量已满",
+                Self::Overloaded => "服务过载",
+                Self::ModelLoading => "模型正在加载",
+                Self::Throttled => "账号被限流",
+                Self::QuotaSpent => "配额或套餐已用完",
+                Self::Authentication => "凭据不被接受",
+                Self::BadRequest => "请求不被接受",
+                Self::TooLong => "请求过长",
+                Self::ContentRefused => "内容被拒绝",
+                Self::Challenge => "边缘节点要求浏览器验证",
+                Self::ServerFailed => "服务出错",
+                Self::BrokenStream => "响应中途断开",
+                Self::EmptyAnswer => "响应为空",
+                Self::NoAnswer => "未及时收到响应",
+                Self::NeverSent => "无法连接到服务",
+            },
+        }
+    }
+
     /// Whether the fault says that the service is short of capacity or wants fewer requests.
     #[must_use]
     pub const fn is_capacity(self) -> bool {
@@ -136,5 +163,7 @@ mod tests {
         let names: BTreeSet<_> = Fault::ALL.iter().map(|fault| fault.name()).collect();
         let meanings: BTreeSet<_> = Fault::ALL.iter().map(|fault| fault.meaning()).collect();
         assert_eq!((names.len(), meanings.len()), (Fault::ALL.len(), Fault::ALL.len()));
+        let meanings: BTreeSet<_> = Fault::ALL.iter().map(|fault| fault.meaning_in(Lang::Chinese)).collect();
+        assert!(meanings.len() == Fault::ALL.len() && meanings.iter().all(|text| !text.is_ascii()));
     }
 }

@@ -67,7 +67,9 @@ impl Table {
     pub fn flaws(&self) -> Vec<String> {
         let flaw = |row: &Row| {
             let lines = |text: &str| text.lines().count();
-            let has_chinese = row.chinese.chars().any(|sign| matches!(sign, '\u{4e00}'..='\u{9fff}'));
+            // One without a word of its own has the marks of the language at least.
+            let is_chinese = |sign| matches!(sign, '\u{4e00}'..='\u{9fff}' | '\u{3000}'..='\u{303f}' | '\u{ff01}'..='\u{ff5e}');
+            let has_chinese = row.chinese.chars().any(is_chinese);
             if row.english.trim().is_empty() || row.chinese.trim().is_empty() {
                 return Some("is empty");
             }

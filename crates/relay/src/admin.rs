@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
 use crate::reply::{ReplyBody, text, typed};
 use crate::shared::Shared;
+use crate::words::{door, lang};
 
 /// Whether a path is the relay's own.
 pub(crate) fn is_ours(path: &str) -> bool {
@@ -20,22 +21,19 @@ fn probed(path: &str) -> Option<&str> {
 /// Sends the next call of a lane now.
 fn probe(shared: &Shared, method: &Method, headers: &HeaderMap, id: &str) -> Response<ReplyBody> {
     if *method != Method::POST {
-        let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "steady-relay: ask for this with POST\n");
+        let mut response = text(StatusCode::METHOD_NOT_ALLOWED, &door::ask_with_post(lang()));
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
         return response;
     }
     if let Err(refusal) = shared.guard.changing(headers) {
-        return text(refusal.status(), &format!("steady-relay: {refusal}\n"));
+        return text(refusal.status(), &(door::refusal(lang(), &refusal.to_string()) + "\n"));
     }
     match shared.lanes.ask_now(id) {
         Some(asked) => {
             let body = serde_json::json!({ "v": 1, "lane": id, "asked": asked });
             typed(StatusCode::OK, "application/json", format!("{body}\n").into_bytes())
         }
-        None => text(
-            StatusCode::NOT_FOUND,
-            "steady-relay: there is no such lane\nhint: /__steady/status lists the lanes by their `id`\n",
-        ),
+        None => text(StatusCode::NOT_FOUND, &door::no_such_lane(lang())),
     }
 }
 
@@ -53,8 +51,7 @@ pub(crate) fn answer(
         return probe(shared, method, headers, id);
     }
     if !matches!(*method, Method::GET | Method::HEAD) {
-        let mut response =
-            text(StatusCode::METHOD_NOT_ALLOWED, "steady-relay: this address can only be read\n");
+        let mut response = text(StatusCode::METHOD_NOT_ALLOWED, &door::only_read(lang()));
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
         return response;
     }
@@ -71,9 +68,6 @@ pub(crate) fn answer(
                 Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &format!("steady-relay: {error}\n")),
             }
         }
-        _ => text(
-            StatusCode::NOT_FOUND,
-            "steady-relay: nothing here\nhint: /healthz tells that the relay lives, /__steady/status what it does\n",
-        ),
+        _ => text(StatusCode::NOT_FOUND, &door::nothing_here(lang())),
     }
 }

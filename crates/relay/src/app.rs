@@ -18,6 +18,7 @@ use crate::observe::{LaneName, Notice, Observer};
 use crate::proxy::SystemProxies;
 use crate::shared::{Common, Shared};
 use crate::target::Upstreams as Targets;
+use crate::words::{lang, start};
 
 /// The settings in force and all that goes with them.
 type Current = Arc<ArcSwap<Shared>>;
@@ -152,10 +153,7 @@ async fn save_learned(shared: &Arc<Shared>) {
     if let Ok(Err(error)) = saved
         && shared.warn_of_state_once()
     {
-        shared.observers.notice(&Notice::Advice(format!(
-            "note: what lanes learned cannot be saved: {error}\nhint: see to the state folder, or name another one \
-             by `state_dir`"
-        )));
+        shared.observers.notice(&Notice::Advice(start::unsaved(lang(), &error.to_string())));
     }
 }
 

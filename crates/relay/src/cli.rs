@@ -1,12 +1,26 @@
 //! The command line, as types. Not what the verbs do, and not what a flag's value means (that is `settings`,
 //! which sees flags, environment and file together and reports all that is wrong at once).
 
+mod asked;
+mod leave;
+mod translated;
+
+pub use self::asked::Asked;
+pub use self::leave::leave;
+
 use clap::{ArgMatches, Args, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use relay_core::Lang;
+
 use crate::demo;
 use crate::recorded::TestRule;
+use crate::words;
+
+/// No help is wider, however wide the terminal is.
+const WIDEST: usize = 80;
 
 /// A local relay that lets AI coding agents survive services that run out of capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
@@ -20,9 +34,25 @@ pub struct Cli {
     /// What to do; `serve` where nothing is named.
     #[command(subcommand)]
     verb: Option<Verb>,
+    /// How the program speaks, whatever it does.
+    #[command(flatten)]
+    everywhere: Everywhere,
     /// What the relay is told.
     #[command(flatten)]
     pub flags: Flags,
+}
+
+/// The flags of every verb. They are looked at before anything else is read, by [`Asked`].
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+struct Everywhere {
+    /// The language of messages [default: by STEADY_RELAY_LANG, or else by the locale]
+    #[arg(long, value_name = "LANG", value_parser = ["en", "zh"], global = true)]
+    lang: Option<String>,
+    /// When to use colour [default: auto, that is, on a terminal]
+    ///
+    /// NO_COLOR, CLICOLOR_FORCE and TERM=dumb are heard where this is `auto`.
+    #[arg(long, value_name = "WHEN", value_parser = ["auto", "always", "never"], global = true)]
+    color: Option<String>,
 }
 
 /// The flags of the settings' files.
@@ -66,7 +96,7 @@ const FLAGS_OF: [(&[&str], &[&str]); 5] = [
 ];
 
 const TOP_EXAMPLES: &str = "Examples:
-  steady-relay                 listen on 127.0.0.1:8787, for every client you point there
+  steady-relay                 listen on 127.0.0.1:8787, for all your clients
   steady-relay run -- codex    start Codex with a relay of its own";
 
 const SERVE_EXAMPLES: &str = "Examples:
@@ -90,12 +120,29 @@ const CONFIG_EXAMPLES: &str = "Examples:
   steady-relay config show --origin
   steady-relay config check my.toml";
 
+const COMPLETIONS_EXAMPLES: &str = "Examples:
+  source <(steady-relay completions bash)
+  steady-relay completions fish > ~/.config/fish/completions/steady-relay.fish";
+
+const MAN_EXAMPLES: &str = "Examples:
+  steady-relay man | man -l -
+  steady-relay man --dir ~/.local/share/man/man1";
+
 const DEMO_EXAMPLES: &str = "Examples:
   steady-relay demo
   steady-relay demo --quick --seed 7";
 
-/// The command line as it is understood, each verb with the flags that do something there.
-fn command() -> Command {
+/// The command line as it is understood, each verb with the flags that do something there; its help in this language.
+#[must_use]
+pub fn command(lang: Lang) -> Command {
+    let english = in_english().max_term_width(WIDEST);
+    match lang {
+        Lang::English => english,
+        Lang::Chinese => translated::in_chinese(english),
+    }
+}
+
+fn in_english() -> Command {
     let flags: Vec<_> = Flags::augment_args(Command::new("flags")).get_arguments().cloned().collect();
     let mut top = Cli::command().mut_subcommand("serve", |serve| serve.args(&flags));
     for (verb, ids) in FLAGS_OF {
@@ -158,7 +205,7 @@ impl Cli {
     /// # Errors
     /// Where it is not understood, and where it asks for help or the version.
     pub fn read(line: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Self, clap::Error> {
-        let mut command = command();
+        let mut command = command(words::lang());
         let line = verb_first(&command, line.into_iter().map(Into::into).collect());
         let mut matches = command.try_get_matches_from_mut(line)?;
         let mut verb = &matches;
@@ -198,6 +245,20 @@ pub enum Verb {
     /// Look at the settings: what is in force, what is wrong, what there is.
     #[command(after_help = CONFIG_EXAMPLES, after_long_help = CONFIG_EXAMPLES)]
     Config(ConfigArgs),
+    /// Print a script for a shell that completes verbs and flags.
+    #[command(after_help = COMPLETIONS_EXAMPLES, after_long_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// The shell.
+        #[arg(value_name = "SHELL")]
+        shell: Shell,
+    },
+    /// Print the manual page, or write those of all verbs into a folder.
+    #[command(after_help = MAN_EXAMPLES, after_long_help = MAN_EXAMPLES)]
+    Man {
+        /// The folder to write the pages to; it is made where it is missing.
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
 }
 
 /// What to do with the settings.
@@ -321,6 +382,9 @@ pub struct Flags {
     /// Of an older tool: `--mode proxy` is accepted and does nothing.
     #[arg(long, value_name = "MODE", hide = true)]
     pub mode: Option<String>,
+    /// The language, which is a flag of every verb.
+    #[arg(skip)]
+    pub lang: Option<String>,
     /// For tests: the relay's time goes by so many times faster; a whole number.
     #[arg(long, value_name = "N", hide = true)]
     pub clock_rate: Option<String>,
@@ -345,6 +409,7 @@ impl Flags {
             state_dir: text("state_dir"),
             metrics_port: text("metrics_port"),
             mode: text("mode"),
+            lang: text("lang"),
             clock_rate: text("clock_rate"),
         }
     }
@@ -364,7 +429,9 @@ mod tests {
 
     #[test]
     fn the_definition_holds_together() {
-        command().debug_assert();
+        for lang in Lang::ALL {
+            command(lang).debug_assert();
+        }
     }
 
     #[test]
@@ -382,7 +449,7 @@ mod tests {
     #[test]
     fn every_flag_is_read() {
         let cli = parse(
-            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --gate off --env-file e --log-level debug --log-format json --log-file l --state-dir s --metrics-port 9090 --mode proxy --clock-rate 10",
+            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --gate off --env-file e --log-level debug --log-format json --log-file l --state-dir s --metrics-port 9090 --mode proxy --lang zh --clock-rate 10",
         );
         let flags = Flags {
             listen: Some("::1".into()),
@@ -398,6 +465,7 @@ mod tests {
             state_dir: Some("s".into()),
             metrics_port: Some("9090".into()),
             mode: Some("proxy".into()),
+            lang: Some("zh".into()),
             clock_rate: Some("10".into()),
         };
         assert_eq!(cli.flags, flags);
@@ -419,7 +487,9 @@ mod tests {
     fn the_verbs_of_config_are_read() {
         let verb = |line: &str| match parse(line).verb() {
             Verb::Config(args) => args.verb.clone(),
-            Verb::Serve | Verb::Run(_) | Verb::Demo(_) => panic!("{line}"),
+            Verb::Serve | Verb::Run(_) | Verb::Demo(_) | Verb::Completions { .. } | Verb::Man { .. } => {
+                panic!("{line}")
+            }
         };
         let show = ConfigVerb::Show { origin: true, json: true };
         assert_eq!(verb("steady-relay config show --origin --json"), show);
@@ -470,7 +540,7 @@ mod tests {
     }
 
     /// Every verb, with words that it needs to be complete.
-    const VERBS: [(&str, &str); 8] = [
+    const VERBS: [(&str, &str); 10] = [
         ("serve", ""),
         ("run", " codex"),
         ("demo", ""),
@@ -479,6 +549,8 @@ mod tests {
         ("config schema", ""),
         ("config path", ""),
         ("config test-rule", " answer.http"),
+        ("completions", " bash"),
+        ("man", ""),
     ];
 
     #[test]
@@ -528,6 +600,8 @@ mod tests {
     fn run_names_its_clients_and_how_others_are_pointed() {
         for flag in ["-h", "--help"] {
             let help = Cli::read(["steady-relay", "run", flag]).unwrap_err().to_string();
+            let flowing = help.split_whitespace().collect::<Vec<_>>().join(" ");
+            let help = help + &flowing;
             for words in [
                 "\n  codex  ",
                 "\n  claude  ",
@@ -548,6 +622,8 @@ mod tests {
             ("steady-relay run", "run"),
             ("steady-relay config", "config"),
             ("steady-relay demo", "demo"),
+            ("steady-relay completions", "completions"),
+            ("steady-relay man", "man"),
         ] {
             for flag in ["-h", "--help"] {
                 let help = Cli::read(format!("{line} {flag}").split(' ')).unwrap_err();

@@ -13,6 +13,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 
+use crate::words::{door, lang};
+
 const AZURE_KEY: HeaderName = HeaderName::from_static("api-key");
 static GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 static JUDGED: [HeaderName; 4] = [
@@ -63,12 +65,12 @@ impl Issuer {
 
     /// What to call such a credential in a message.
     #[must_use]
-    pub const fn describe(self) -> &'static str {
+    pub fn describe(self) -> String {
         match self {
-            Self::OpenAiKey => "an OpenAI key",
-            Self::ChatGptSignIn => "a ChatGPT sign-in",
-            Self::Anthropic => "an Anthropic credential",
-            Self::Gemini => "a Gemini key",
+            Self::OpenAiKey => door::openai_key(lang()),
+            Self::ChatGptSignIn => door::chatgpt_sign_in(lang()),
+            Self::Anthropic => door::anthropic_credential(lang()),
+            Self::Gemini => door::gemini_key(lang()),
         }
     }
 }
@@ -86,22 +88,10 @@ pub enum Elsewhere {
 
 impl fmt::Display for Elsewhere {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Azure => {
-                "Azure OpenAI (`api-key`), where every resource has an address of its own\n\
-                 hint: name yours with `--upstream https://RESOURCE.openai.azure.com/openai/v1`, or in an entry \
-                 [upstream.NAME] that the client reaches by the path /to/NAME"
-            }
-            Self::Bedrock => {
-                "Amazon Bedrock, whose signed requests (AWS4-HMAC-SHA256) cannot go by a relay: a signature covers \
-                 the host and expires, so the request can neither be sent elsewhere nor be sent again\n\
-                 hint: let the client connect to Bedrock itself"
-            }
-            Self::Vertex => {
-                "Google Vertex AI (a token that begins with `ya29.`), whose address depends on project and region\n\
-                 hint: name yours with `--upstream https://REGION-aiplatform.googleapis.com`, or in an entry \
-                 [upstream.NAME] that the client reaches by the path /to/NAME"
-            }
+        out.write_str(&match self {
+            Self::Azure => door::azure(lang()),
+            Self::Bedrock => door::bedrock(lang()),
+            Self::Vertex => door::vertex(lang()),
         })
     }
 }

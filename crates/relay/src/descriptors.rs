@@ -2,6 +2,8 @@
 //! process may raise for itself, kept for the sake of old programs.
 //! Not how many connections are taken (that is `limits.connections`).
 
+use crate::words::{lang, start};
+
 /// What one connection needs at most: a socket to its client, and one to the upstream.
 const EACH: u64 = 2;
 /// What the relay needs besides: files, sockets to listen on, connections that are being turned away.
@@ -40,14 +42,7 @@ pub fn lack(connections: u32, limit: Option<u64>) -> Option<String> {
     let limit = limit?;
     let needed = u64::from(connections) * EACH + BESIDES;
     let held = limit.saturating_sub(BESIDES) / EACH;
-    (needed > limit).then(|| {
-        format!(
-            "`limits.connections` is {connections}, which can take {needed} file descriptors, and the system allows \
-             {limit}: raise that (`ulimit -Hn {needed}`, or LimitNOFILE={needed} in a service of systemd), or set \
-             `limits.connections` to {} or less",
-            held.max(1)
-        )
-    })
+    (needed > limit).then(|| start::few_descriptors(lang(), connections, needed, limit, held.max(1)))
 }
 
 #[cfg(test)]

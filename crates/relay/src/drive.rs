@@ -266,6 +266,7 @@ impl Drive {
             upstream: self.order.target.upstream.url.host(),
             tried,
             has_answer,
+            lang: self.open.shared().config.lang.unwrap_or_default(),
         }
     }
 

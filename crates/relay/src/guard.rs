@@ -23,6 +23,8 @@ use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use http::{StatusCode, Uri};
 use subtle::ConstantTimeEq;
 
+use crate::words::{door, lang};
+
 /// The header that carries the token. It is ours and is not forwarded.
 pub const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-steady-token");
 
@@ -34,36 +36,28 @@ const QUOTED: usize = 80;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The `Host` is not one of ours: the mark of DNS rebinding.
-    #[error(
-        "this address answers only under its own names, not under {0}; if a page or a proxy of yours uses that name, add its origin to allowed_origins"
-    )]
+    #[error("{}", door::foreign_host(lang(), .0))]
     ForeignHost(String),
     /// A page from elsewhere asks.
-    #[error("requests from the page {0} are refused; if it is yours, add it to allowed_origins")]
+    #[error("{}", door::foreign_origin(lang(), .0))]
     ForeignOrigin(String),
     /// A browser says that another site asks.
-    #[error(
-        "a browser sent this for another site (sec-fetch-site: {0}); if the page is yours, add it to allowed_origins"
-    )]
+    #[error("{}", door::foreign_site(lang(), .0))]
     ForeignSite(String),
     /// A token is needed and none came.
-    #[error("this relay asks for its token: send it as `x-steady-token`, or put `/~TOKEN` before the path")]
+    #[error("{}", door::token_missing(lang()))]
     TokenMissing,
     /// The local token is needed and none came.
-    #[error(
-        "whoever changes something shows the local token: send what is in the file `token` of the state folder as `x-steady-token`"
-    )]
+    #[error("{}", door::local_token_missing(lang()))]
     LocalTokenMissing,
     /// The local token is needed and another one came.
-    #[error("this is not the token in the file `token` of the state folder")]
+    #[error("{}", door::local_token_wrong(lang()))]
     LocalTokenWrong,
     /// The local token is needed and there is none.
-    #[error(
-        "nobody can change anything at this relay, since it has no local token: it has no state folder, or cannot use the file `token` in it\nhint: start it with `--state-dir FOLDER`, and it makes one there"
-    )]
+    #[error("{}", door::no_local_token(lang()))]
     NoLocalToken,
     /// The token is not the one we were given.
-    #[error("the token is not the one this relay was started with")]
+    #[error("{}", door::token_wrong(lang()))]
     TokenWrong,
 }
 

@@ -6,6 +6,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::target::Upstream;
+use crate::words::{door, lang};
 
 /// The header. It is ours and ends here, unless the next hop may be a relay too.
 pub(crate) const HOPS: HeaderName = HeaderName::from_static("x-steady-hop");
@@ -30,16 +31,13 @@ impl Hop {
         let hops: Vec<_> = hops(headers).collect();
         let others = hops.iter().rposition(|hop| self.0 == *hop).map(|at| hops.len() - at - 1);
         let what = match others {
-            Some(0) => "this relay has sent the request on, to itself".to_owned(),
-            Some(1) => "this relay has sent the request on, and another relay sent it back".to_owned(),
-            Some(others) => format!("this relay has sent the request on, and {others} others sent it round"),
-            None if hops.len() > MOST => format!("the request has passed {} relays", hops.len()),
+            Some(0) => door::round_alone(lang()),
+            Some(1) => door::round_by_one(lang()),
+            Some(others) => door::round_by_many(lang(), others),
+            None if hops.len() > MOST => door::too_many_hops(lang(), hops.len()),
             None => return None,
         };
-        Some(format!(
-            "{what}: it never reaches a model service\nhint: see which `upstream` each of the relays has \
-             (`steady-relay config show --origin`), and let the last one name the service"
-        ))
+        Some(door::came_round(lang(), &what))
     }
 
     /// Marks what is sent to `upstream` in place of a request that came with `headers`.

@@ -29,6 +29,7 @@ use crate::keepalive;
 use crate::reply::Abort;
 use crate::serve::serve;
 use crate::shared::Shared;
+use crate::words::{door, lang};
 
 /// What may be under way of one request's body, or wait of one answer, over HTTP/2.
 const STREAM_WINDOW: u32 = 256 * 1024;
@@ -141,10 +142,7 @@ const MOST_WINDOW: u32 = (1 << 31) - 1;
 /// Tells a client that there is no room for its connection.
 pub(crate) async fn turn_away(mut stream: TcpStream, most: u32) {
     const WITHIN: Duration = Duration::from_secs(1);
-    let words = format!(
-        "steady-relay: {most} connections are open, and that is the limit\n\
-         hint: close some, or raise `limits.connections`\n"
-    );
+    let words = door::too_many_connections(lang(), most);
     let answer = format!(
         "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\n\
          content-length: {}\r\n\r\n{words}",

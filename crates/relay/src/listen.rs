@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::words::{lang, start};
+
 /// How many connections may wait to be accepted: a burst of parallel agents must not be turned away.
 const BACKLOG: i32 = 1024;
 /// How often a port that is free on IPv4 may turn out to be taken on IPv6 before we stop looking.
@@ -83,7 +85,7 @@ pub struct Holder {
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Somebody else listens there.
-    #[error("port {} is taken on {}{}\nhint: {}", .at.port(), .at.ip(), held_by(.holder.as_ref()), way_out(*.at, .holder.as_ref()))]
+    #[error("{}", start::taken(lang(), .at.port(), &.at.ip().to_string(), &held_by(.holder.as_ref()), &way_out(*.at, .holder.as_ref())))]
     Taken {
         /// The address.
         at: SocketAddr,
@@ -91,10 +93,10 @@ pub enum BindError {
         holder: Option<Holder>,
     },
     /// No port is free on 127.0.0.1 and `[::1]` alike.
-    #[error("found no port that is free on both 127.0.0.1 and [::1]\nhint: name one with --port")]
+    #[error("{}", start::no_shared_port(lang()))]
     NoSharedPort,
     /// The system refused for another reason.
-    #[error("cannot listen on {at}: {source}")]
+    #[error("{}", start::cannot_listen(lang(), &at.to_string(), &source.to_string()))]
     System {
         /// The address.
         at: SocketAddr,
@@ -104,17 +106,17 @@ pub enum BindError {
 }
 
 fn held_by(holder: Option<&Holder>) -> String {
-    holder.map_or_else(String::new, |holder| format!(" by {} (process {})", holder.name, holder.pid))
+    holder.map_or_else(String::new, |holder| start::held_by(lang(), &holder.name, holder.pid))
 }
 
 fn way_out(at: SocketAddr, holder: Option<&Holder>) -> String {
     let port = at.port();
     if holder.is_some() {
-        return "stop it, or choose another port with --port".to_owned();
+        return start::stop_it(lang());
     }
     let finder =
         if cfg!(windows) { format!("netstat -ano | findstr :{port}") } else { format!("lsof -i :{port}") };
-    format!("find the program with `{finder}`, or choose another port with --port")
+    start::find_it(lang(), &finder)
 }
 
 /// Opens the sockets of `place`. Call it inside a tokio runtime with I/O: the sockets are registered there.
@@ -156,7 +158,7 @@ fn both(port: u16, open: Open<'_>, notices: &mut Vec<String>) -> Result<Vec<TcpL
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && port == 0 => {}
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(explain(six, error)),
             Err(error) => {
-                notices.push(format!("no IPv6 on this machine ({error}): listening on 127.0.0.1 alone"));
+                notices.push(start::no_ipv6(lang(), &error.to_string()));
                 return Ok(vec![first]);
             }
         }

@@ -5,18 +5,26 @@ mod verbs;
 
 use std::process::ExitCode;
 
-use steady_relay::cli::{Cli, Verb};
+use steady_relay::cli::{self, Asked, Cli, Verb};
 use steady_relay::words;
 
-use crate::verbs::{Failure, config, demo, run, say, serve};
+use crate::verbs::{Failure, completions, config, demo, man, run, say, serve};
 
 fn main() -> ExitCode {
-    words::speak(words::preferred(None, |name| std::env::var(name).ok()));
-    let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    let line: Vec<_> = std::env::args_os().collect();
+    let asked = Asked::on(&line);
+    words::speak(words::preferred(asked.lang, |name| std::env::var(name).ok(), words::of_system));
+    asked.colour.write_global();
+    let cli = match Cli::read(line) {
+        Ok(cli) => cli,
+        Err(error) => return cli::leave(&error),
+    };
     let ended = match cli.verb() {
         Verb::Serve => serve::serve(&cli.flags),
         Verb::Run(client) => run::run(&cli.flags, &client.command),
         Verb::Demo(options) => demo::demo(options),
+        Verb::Completions { shell } => completions::completions(*shell),
+        Verb::Man { dir } => man::man(dir.as_deref()),
         Verb::Config(args) => config::config(&cli.flags, &args.verb),
     };
     match ended {

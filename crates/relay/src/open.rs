@@ -12,7 +12,7 @@ use relay_core::event::{CallId, Event, Outcome};
 use relay_core::failure::Failure;
 use relay_core::gate::{Arrival, Preset, Refusal, Report, Settled};
 use relay_core::ledger::Identity;
-use relay_core::{Lang, Moment, notice};
+use relay_core::{Moment, notice};
 
 use crate::clock::{RealDice, sleep_until};
 use crate::kept::KeptBody;
@@ -185,7 +185,11 @@ impl OpenCall {
         // By which it is known should the client come too late.
         let _mark = self.body.hash();
         self.body.drop_bytes();
-        notice::message(Lang::English, self.model.as_deref(), self.call.last_fault())
+        notice::message(
+            self.shared.config.lang.unwrap_or_default(),
+            self.model.as_deref(),
+            self.call.last_fault(),
+        )
     }
 
     /// Whether a request that came again may take this call up: it would wait in the same lane.

@@ -29,6 +29,7 @@ use crate::understand::{Came, Understood};
 use crate::waiting::Company;
 use crate::websocket::{self, Door};
 use crate::wishes::{self, Wishes};
+use crate::words::{door, lang};
 use crate::{admin, tunnel};
 
 /// Serves one request.
@@ -105,7 +106,7 @@ impl From<wishes::Refusal> for Refused {
 
 impl Refused {
     fn malformed(status: StatusCode, what: &str) -> Self {
-        let words = format!("the request is malformed: {what}");
+        let words = door::malformed(lang(), what);
         Self { status, fault: Fault::BadRequest, code: "malformed_request", words }
     }
 
@@ -235,7 +236,7 @@ async fn refuse_now(
 }
 
 fn in_refusing_words(shared: &Shared, parts: &Parts, path: &str, refused: Refused) -> Response<ReplyBody> {
-    let words = format!("steady-relay: {}", refused.words);
+    let words = door::refusal(lang(), &refused.words);
     let kind = Client::of(&parts.headers).kind;
     let dialect = route(&parts.method, path).dialect;
     // These two send a 5xx again, whatever stands beside it.

@@ -32,6 +32,7 @@ use relay_core::{BaseUrl, Scheme};
 use crate::credential::{Elsewhere, Issuer, Verdict, lend};
 use crate::proxy::Proxy;
 use crate::upstream::Origin;
+use crate::words::{door, lang};
 
 /// Paths that belong to a version of the API, and that clients send without it if their base URL has none.
 const VERSIONED: [&str; 9] = [
@@ -246,36 +247,26 @@ pub struct Target {
     pub path_and_query: PathAndQuery,
 }
 
-const NAME_ONE: &str = "hint: start the relay with `--upstream URL` or STEADY_RELAY_UPSTREAM, or choose an entry [upstream.NAME] of the \
-     settings: by `upstream = \"NAME\"`, by a [[route]], or by a path that begins with /to/NAME";
-
-/// What [`crate::credential`] recognises, in short.
-const KNOWN: &str = "keys that begin with sk-proj-, sk-svcacct-, sk-ant- or AIza, and ChatGPT sign-ins";
-
 /// Why a request goes nowhere. The relay answers these itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// `CONNECT`, `*` or worse: there is no path to append.
-    #[error("this relay forwards paths (`/v1/responses`); it is no general proxy")]
+    #[error("{}", door::no_path(lang()))]
     NoPath,
     /// Nothing says where to.
-    #[error(
-        "the request carries no credential, so nothing says where it should go\n{NAME_ONE}; or sign the client in"
-    )]
+    #[error("{}", door::no_credential(lang(), &door::name_one(lang())))]
     NoCredential,
     /// A credential that no built-in upstream issued.
-    #[error(
-        "the credential in `{0}` is not one this relay can tell ({KNOWN}), so it is sent nowhere\n{NAME_ONE}"
-    )]
+    #[error("{}", door::unknown_credential(lang(), .0.as_str(), &door::name_one(lang())))]
     UnknownCredential(HeaderName),
     /// Two credentials of two houses.
-    #[error("`{}` holds {} and `{}` holds {}: one request cannot go to both\n{NAME_ONE}, or send one credential", .0.0, .0.1.describe(), .1.0, .1.1.describe())]
+    #[error("{}", door::disagreement(lang(), &held(.0), &held(.1), &door::name_one(lang())))]
     Disagreement((HeaderName, Issuer), (HeaderName, Issuer)),
     /// The built-in entry is gone from the settings.
-    #[error("the request carries {}, and there is no upstream `{}` for it\n{NAME_ONE}", .0.describe(), .0.upstream())]
+    #[error("{}", door::no_entry(lang(), &.0.describe(), .0.upstream(), &door::name_one(lang())))]
     NoEntry(Issuer),
     /// The path names an upstream that is not there.
-    #[error("the path names the upstream `{name}`, and there is none of that name\nhint: those there are: {}", known.join(", "))]
+    #[error("{}", door::no_such_name(lang(), name, &known.join(", ")))]
     NoSuchName {
         /// The name.
         name: String,
@@ -283,21 +274,24 @@ pub enum Refusal {
         known: Vec<String>,
     },
     /// A credential of a service that the relay cannot find by itself.
-    #[error("the request is meant for {0}")]
+    #[error("{}", door::meant_for(lang(), &.0.to_string()))]
     Elsewhere(Elsewhere),
     /// A route names an upstream that is not there.
-    #[error("a [[route]] names the upstream `{0}`, and there is no entry [upstream.{0}]")]
+    #[error("{}", door::no_such_entry(lang(), .0))]
     NoSuchEntry(String),
     /// A known credential would cross the network in the clear.
-    #[error(
-        "upstream `{name}` is {origin}: the credential would cross the network unencrypted\nhint: use https, or say allow_plaintext = true in [upstream.{name}]"
-    )]
+    #[error("{}", door::plaintext(lang(), name, origin))]
     Plaintext {
         /// The upstream's name.
         name: String,
         /// Its scheme, host and port.
         origin: String,
     },
+}
+
+/// What a header holds.
+fn held((header, issuer): &(HeaderName, Issuer)) -> String {
+    door::holds(lang(), header.as_str(), &issuer.describe())
 }
 
 impl Refusal {

@@ -18,14 +18,13 @@ use rustls::{
 use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-/// Who names a file of certificates.
-const NAMED_BY: &str = "`ca_file` below [relay] names it, or SSL_CERT_FILE";
+use crate::words::{lang, start};
 
 /// Why there is no TLS. Each one is the user's to mend, so each names its file.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file that was named cannot be read as PEM.
-    #[error("cannot read the certificate file {}: {detail}\nhint: {NAMED_BY}; check the path", path.display())]
+    #[error("{}", start::unreadable_certificates(lang(), &path.display().to_string(), detail))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -33,7 +32,7 @@ pub enum TlsError {
         detail: String,
     },
     /// A file that was named holds no certificate that can be trusted.
-    #[error("no usable certificate in {}{detail}\nhint: {NAMED_BY}; it has to hold certificates in PEM", path.display())]
+    #[error("{}", start::no_certificate(lang(), &path.display().to_string(), detail))]
     NoCertificate {
         /// The file.
         path: PathBuf,
@@ -41,7 +40,7 @@ pub enum TlsError {
         detail: String,
     },
     /// The TLS library refuses what it was given.
-    #[error("TLS cannot be set up: {0}")]
+    #[error("{}", start::no_tls(lang(), .0))]
     Setup(String),
 }
 
@@ -86,9 +85,7 @@ fn trusted(extra_ca: &[PathBuf]) -> Result<Trusted, TlsError> {
     let (added, _unusable) = all.roots.add_parsable_certificates(system);
     if added == 0 {
         all.roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-        notice.get_or_insert_with(|| {
-            "this system has no root certificates: the built-in list of Mozilla is used".to_owned()
-        });
+        notice.get_or_insert_with(|| start::no_roots(lang()));
     }
     all.notices.extend(notice);
     for path in extra_ca {
@@ -119,7 +116,7 @@ fn add_file(path: &Path, all: &mut Trusted) -> Result<(), TlsError> {
             Err(TlsError::NoCertificate { path: path.to_owned(), detail })
         }
         (_, Some(error)) => {
-            all.notices.push(format!("a certificate in {} is not usable: {error}", path.display()));
+            all.notices.push(start::unusable_certificate(lang(), &path.display().to_string(), &error));
             Ok(())
         }
         (_, None) => Ok(()),
@@ -157,11 +154,7 @@ fn system_roots() -> (Vec<CertificateDer<'static>>, Option<String>) {
     found.certs.sort_unstable_by(|one, other| one.as_ref().cmp(other.as_ref()));
     found.certs.dedup();
     let unreadable = found.errors.first().filter(|_| found.certs.is_empty());
-    let notice = unreadable.map(|error| {
-        format!(
-            "the system's root certificates cannot be read ({error}): the built-in list of Mozilla is used"
-        )
-    });
+    let notice = unreadable.map(|error| start::unreadable_roots(lang(), &error.to_string()));
     (found.certs, notice)
 }
 
@@ -171,9 +164,7 @@ fn system_roots() -> (Vec<CertificateDer<'static>>, Option<String>) {
 fn system_roots() -> (Vec<CertificateDer<'static>>, Option<String>) {
     let replaced = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     if replaced("SSL_CERT_FILE") || replaced("SSL_CERT_DIR") {
-        let notice = "SSL_CERT_FILE or SSL_CERT_DIR is set: the built-in list of Mozilla is used beside it, \
-                      in place of the system's roots";
-        return (Vec::new(), Some(notice.to_owned()));
+        return (Vec::new(), Some(start::replaced_roots(lang())));
     }
     (rustls_native_certs::load_native_certs().certs, None)
 }

@@ -22,6 +22,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval_at};
 use crate::clock::Clock;
 use crate::interim::Interim;
 use crate::reply::{Abort, ReplyBody};
+use crate::words::{self, door};
 
 /// The most of an error's body that is told inside a stream.
 const ERROR_BODY: usize = 64 * 1024;
@@ -205,11 +206,14 @@ impl EarlyStream {
         match data.iter().find(|byte| !byte.is_ascii_whitespace() && !b"\xEF\xBB\xBF".contains(byte)) {
             Some(b'{' | b'[') => {
                 body.give_up();
-                Some(Ok(self.lost(status, "whole and not as a stream", blank)))
+                Some(Ok(self.lost(status, &door::whole(words::lang()), blank)))
             }
             Some(b'<') => {
                 body.give_up();
-                Some(Ok(last(&no_answer(self.early.dialect, status, " with a page"), blank)))
+                Some(Ok(last(
+                    &no_answer(self.early.dialect, status, &door::with_a_page(words::lang())),
+                    blank,
+                )))
             }
             Some(_) => {
                 self.state = State::Passing(body);
@@ -223,8 +227,8 @@ impl EarlyStream {
     }
 
     fn lost(&self, status: StatusCode, how: &str, blank: bool) -> Frame<Bytes> {
-        let event =
-            not_streamed(self.early.dialect, &format!("the service answered {} {how}", status.as_u16()));
+        let lang = words::lang();
+        let event = not_streamed(lang, self.early.dialect, &door::unstreamed(lang, status.as_u16(), how));
         last(&event, blank)
     }
 }
@@ -246,12 +250,13 @@ fn told(answer: Response<ReplyBody>, dialect: &dyn Dialect) -> State {
     let encoding = encoding.unwrap_or("").trim().to_ascii_lowercase();
     if !matches!(encoding.as_str(), "" | "identity") {
         // It was asked for none. The head that has gone names none, so the client could not read it.
-        let what = format!("the service answered {} in {encoding}, unasked", status.as_u16());
+        let lang = words::lang();
+        let what = door::encoded_unasked(lang, status.as_u16(), &encoding);
         if !status.is_success() {
             return State::Failing(Box::pin(std::future::ready(Bytes::from(what))));
         }
         answer.into_body().give_up();
-        return State::Last(Bytes::from(not_streamed(dialect, &what)));
+        return State::Last(Bytes::from(not_streamed(lang, dialect, &what)));
     }
     // What is neither an answer nor an error has no place in a stream either.
     if status.is_redirection() || status == StatusCode::NO_CONTENT || status == StatusCode::RESET_CONTENT {
@@ -270,18 +275,17 @@ fn told(answer: Response<ReplyBody>, dialect: &dyn Dialect) -> State {
 /// An error's body as an event; a body that is no JSON is told in our words.
 fn event(dialect: &dyn Dialect, body: &[u8]) -> String {
     let error = serde_json::from_slice(body).ok().filter(serde_json::Value::is_object).unwrap_or_else(|| {
-        let words = String::from_utf8_lossy(body);
-        let words: String = words.trim().chars().take(500).collect();
-        let words = if words.is_empty() { "the service failed without a word" } else { &words };
-        failed(dialect, words)
+        let said = String::from_utf8_lossy(body);
+        let said: String = said.trim().chars().take(500).collect();
+        let said = if said.is_empty() { door::failed_silently(words::lang()) } else { said };
+        failed(dialect, &said)
     });
     dialect.error_event(&error)
 }
 
 /// The event that tells of what no model has answered: a page, a redirect.
 fn no_answer(dialect: &dyn Dialect, status: StatusCode, how: &str) -> String {
-    let words =
-        format!("steady-relay: the service answered {}{how} where a stream was asked for", status.as_u16());
+    let words = door::no_stream(words::lang(), status.as_u16(), how);
     dialect.error_event(&failed(dialect, &words))
 }
 

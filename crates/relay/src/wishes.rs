@@ -10,6 +10,7 @@ use relay_core::units::duration;
 
 use crate::guard::TOKEN_HEADER;
 use crate::hops::HOPS;
+use crate::words::{door, lang, settings};
 
 const PROFILE: HeaderName = HeaderName::from_static("x-steady-profile");
 const PATIENCE: HeaderName = HeaderName::from_static("x-steady-patience");
@@ -30,7 +31,7 @@ pub(crate) struct Wishes {
 
 /// A wish that cannot be met.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the header `{header}` {why}\nhint: {hint}")]
+#[error("{}", door::wish(lang(), header.as_str(), &settings::said(lang(), why), &settings::said(lang(), hint)))]
 pub(crate) struct Refusal {
     header: HeaderName,
     why: String,

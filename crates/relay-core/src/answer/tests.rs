@@ -24,6 +24,7 @@ fn listener(kind: Kind) -> Listener<'static> {
         upstream: "api.example",
         tried: TRIED,
         has_answer: true,
+        lang: Lang::English,
     }
 }
 
@@ -420,7 +421,7 @@ fn long_words_are_cut() {
 fn an_answer_that_is_lost_behind_an_early_stream_is_sent_again_by_nobody() {
     for dialect in ALL.into_iter().filter(|dialect| dialect.heartbeat().is_some()) {
         let name = dialect.name();
-        let text = not_streamed(dialect, "the service answered 200 whole");
+        let text = not_streamed(Lang::English, dialect, "the service answered 200 whole");
         let mut events = 0;
         crate::sse::Splitter::new(1 << 20).push(text.as_bytes(), |event| {
             events += 1;
@@ -512,4 +513,40 @@ fn what_is_said_on_a_websocket() {
         let said = [Kind::Codex, Kind::Other].map(|kind| in_message(kind, has_answer, &ending));
         assert_eq!(said, expected, "{name}");
     }
+}
+
+#[test]
+fn in_chinese_the_same_is_said() {
+    let tried = |tried| Listener { tried, lang: Lang::Chinese, ..listener(Kind::Codex) };
+    let words = |ending: &Ending| match say(&tried(TRIED), ending) {
+        Say::Own(own) => own.body,
+        other @ (Say::Upstream(_) | Say::Cut) => panic!("{other:?}"),
+    };
+    let refused = |why, failure| words(&Ending::Refused(why, Box::new(failure)));
+    let told = Advice::Wait(Duration::from_secs(3600));
+    let said = [
+        words(&gave_up(SPENT, Failure { earlier: Some(Box::new(busy())), ..failed() })),
+        words(&gave_up(LONG, throttled(told))),
+        words(&gave_up(SPENT, Failure::of_transport(Fault::NeverSent, Evidence::NeverSent))),
+        words(&gave_up(Stop::PatienceSpent, failed())),
+        words(&Ending::GaveUp(SPENT, None)),
+        refused(Why::StillRunning, Failure::of_transport(Fault::NoAnswer, Evidence::MaybeRan)),
+        refused(Why::MayHaveRun, Failure::of_transport(Fault::BrokenStream, Evidence::MaybeRan)),
+        refused(Why::Barred(Bar::Certificate), certificate()),
+        refused(Why::Barred(Bar::Proxy), certificate()),
+        refused(Why::Barred(Bar::Unfit), certificate()),
+    ];
+    let expected = [
+        "steady-relay：在 93.2 秒内发送 3 次后放弃：api.example 返回 500，“Overloaded, try later”。 / 此前：api.example 返回 503，“Overloaded, try later” / 提示：调大该策略的 `sends`，或换一个模型 [sends_exhausted]",
+        "steady-relay：在 93.2 秒内发送 3 次后放弃：api.example 返回 429，“Overloaded, try later”。 / 提示：服务要求等待 3600 秒，而 patience 为 120 秒；届时再来，或调大 `patience` [patience_exhausted]",
+        "steady-relay：在 93.2 秒内发送 3 次后放弃：api.example 无法响应（无法连接到服务）。 / 提示：检查地址是否正确、服务是否在运行、网络是否可达 [sends_exhausted]",
+        "steady-relay：在 93.2 秒内发送 3 次后放弃：api.example 返回 500，“Overloaded, try later”。 / 提示：patience 为 120 秒；请调大 `patience`，或换一个模型 [patience_exhausted]",
+        "steady-relay：此请求不能发送：其策略不允许任何发送。 / 提示：调大该策略的 `sends` [sends_exhausted]",
+        "steady-relay：api.example 未及时响应（发送 3 次，93.2 秒）；请求很可能仍在那里执行，所以没有重新发送。 / 提示：稍后再试，或调大 `timeouts.first_byte` 和 `timeouts.idle` [upstream_no_response]",
+        "steady-relay：api.example：连接在响应完整之前中断（发送 3 次，93.2 秒）；请求可能已经执行，所以没有重新发送（ambiguous_resends = 0）。 / 提示：请自行重试，或设置 `ambiguous_resends = 1` [upstream_closed_before_response]",
+        "steady-relay：api.example 的证书不被接受：unknown issuer。 / 提示：用 `ca_file` 或 SSL_CERT_FILE 指定贵公司的 CA；证书检查无法关闭 [upstream_certificate_refused]",
+        "steady-relay：通往 api.example 的代理不让中继通过：unknown issuer。 / 提示：把代理的用户名和密码写入 HTTPS_PROXY 或键 `proxy`，让代理放行此连接，或设置 `proxy = \"none\"` [proxy_refused]",
+        "steady-relay：api.example 的响应无法转交：unknown issuer（发送 3 次，93.2 秒）；请求可能已经执行，所以没有重新发送。 / 提示：如果是过长，请调大 `limits.message`；或为该服务设置 `websocket = \"refuse\"` [upstream_answer_unfit]",
+    ];
+    assert_eq!(said.map(|said| said.replace('\n', " / ")), expected);
 }

@@ -32,6 +32,7 @@ use crate::clock::{Clock as _, RatedClock, SystemClock};
 use crate::listen::{Place, bind};
 use crate::proxy::SystemProxies;
 use crate::target::Upstreams;
+use crate::words::{demo, lang};
 use crate::{terminal, tls};
 
 /// What the demo is told.
@@ -81,13 +82,13 @@ pub async fn run(options: &Options) -> Result<u8, String> {
         // First, so that an interrupt is heard from the start.
         biased;
         interrupted = tokio::signal::ctrl_c() => {
-            let words = if interrupted.is_ok() { "\nstopped" } else { "\nerror: signals cannot be heard" };
+            let words = if interrupted.is_ok() { demo::stopped(lang()) } else { demo::deaf(lang()) };
             let _unread = writeln!(io::stderr(), "{words}");
             Ok(130)
         }
         ended = play(options) => match ended {
             Ok(report) => Ok(tell(&report, options.json)),
-            Err(error) => Err(format!("error: the demo cannot run: {error}")),
+            Err(error) => Err(demo::cannot_run(lang(), &error.to_string())),
         },
     }
 }
@@ -97,7 +98,7 @@ fn tell(report: &Report, json: bool) -> u8 {
     let told = if json {
         writeln!(io::stdout(), "{}", report.json())
     } else {
-        write!(anstream::AutoStream::auto(io::stdout()), "{}", report.text())
+        write!(anstream::AutoStream::auto(io::stdout()), "{}", report.text(lang()))
     };
     u8::from(told.is_err() || !report.ok())
 }
@@ -106,7 +107,7 @@ async fn play(options: &Options) -> io::Result<Report> {
     let tempo = Tempo::of(options);
     let (tls, _notices) = tls::client_config(&[]).map_err(io::Error::other)?;
     let mut progress = Progress::new(terminal::can_rewrite());
-    progress.say(&report::opening(tempo.speed));
+    progress.say(&demo::opening(lang(), tempo.speed.0.get()));
     let began = SystemClock.now();
     let mut scenes = Vec::new();
     for scene in scene::all(options.seed, options.quick) {

@@ -5,12 +5,13 @@ use std::io::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use relay_core::Moment;
 use relay_core::event::{CallId, Event};
+use relay_core::{Lang, Moment};
 use relay_sim::scene::{Board, Scene};
 
 use crate::observe::{Notice, Observer};
-use crate::terminal::{fitting, size};
+use crate::terminal::{fitting, padded, size, width};
+use crate::words::{demo, lang};
 
 /// How often the line is looked at again.
 pub(super) const EVERY: Duration = Duration::from_millis(100);
@@ -82,7 +83,7 @@ impl Progress {
     pub(super) fn show(&mut self, view: &View<'_>, in_episode: bool) {
         let (without, with) = (done(view.without), done(view.with));
         let calls = view.scene.asks.len();
-        let line = line(view.scene.name, calls, view, in_episode);
+        let line = line(lang(), calls, view, in_episode);
         if self.live {
             return self.rewrite(fitting(&line, size().columns));
         }
@@ -96,18 +97,18 @@ impl Progress {
     /// The scene is over.
     pub(super) fn close(&mut self, view: &View<'_>, took: Duration) {
         let calls = view.scene.asks.len();
-        let side = |board: &Board| format!("{} of {calls} served", board.served());
+        let lang = lang();
+        let side = |board: &Board| padded(&demo::served(lang, board.served(), calls), SIDE);
         let (without, with) = (side(view.without), side(view.with));
-        let (name, took) = (view.scene.name, took.as_secs_f64());
-        let words = format!("{name:<17}without {without:<20}with {with:<20}{took:.0} s");
+        let took = demo::took(lang, &format!("{:.0}", took.as_secs_f64()));
+        let words = demo::progress(lang, &name(lang, view), &without, &with, &took);
         self.quarter = 0;
         self.say(&words);
     }
 
     fn rewrite(&mut self, line: &str) {
         if line != self.shown {
-            let width = self.shown.chars().count();
-            write(&format!("\r{line:<width$}"));
+            write(&format!("\r{}", padded(line, width(&self.shown))));
             line.clone_into(&mut self.shown);
         }
     }
@@ -117,20 +118,28 @@ fn done(board: &Board) -> usize {
     board.served() + board.failed()
 }
 
+/// The columns of a scene's name, and of each side.
+const NAME: usize = 17;
+const SIDE: usize = 20;
+
+fn name(lang: Lang, view: &View<'_>) -> String {
+    padded(&demo::scene(lang, view.scene.id, view.scene.name), NAME)
+}
+
 /// At most 79 columns: the last one would make some terminals begin a new line.
-fn line(name: &str, calls: usize, view: &View<'_>, in_episode: bool) -> String {
+fn line(lang: Lang, calls: usize, view: &View<'_>, in_episode: bool) -> String {
     let side = |board: &Board, waiting: usize| {
-        let mut words = format!("{}/{calls}", done(board));
-        if board.failed() > 0 {
-            words.push_str(&format!(", {} failed", board.failed()));
-        } else if waiting > 0 {
-            words.push_str(&format!(", {waiting} waiting"));
-        }
-        words
+        let done = format!("{}/{calls}", done(board));
+        let words = match (board.failed(), waiting) {
+            (0, 0) => done,
+            (0, waiting) => demo::with_waiting(lang, &done, waiting),
+            (failed, _) => demo::with_failed(lang, &done, failed),
+        };
+        padded(&words, SIDE)
     };
     let (without, with) = (side(view.without, 0), side(view.with, view.waiting.count()));
-    let full = if in_episode { "full" } else { "" };
-    format!("{name:<17}without {without:<20}with {with:<20}{full}").trim_end().to_owned()
+    let full = if in_episode { demo::full(lang) } else { String::new() };
+    demo::progress(lang, &name(lang, view), &without, &with, &full).trim_end().to_owned()
 }
 
 /// A terminal that is gone cannot be told anything.
@@ -149,9 +158,11 @@ mod tests {
         let (without, with, waiting) = (Board::default(), Board::default(), Waiting::default());
         for scene in scene::all(1, false) {
             let view = View { scene: &scene, without: &without, with: &with, waiting: &waiting };
-            let line = line(scene.name, 100, &view, true);
-            assert_eq!(line.len(), 17 + 8 + 20 + 5 + 20 + 4, "{line}");
+            let line = |lang| line(lang, 100, &view, true);
+            assert_eq!(line(Lang::English).len(), NAME + 8 + SIDE + 5 + SIDE + 4);
+            assert_eq!(width(&line(Lang::Chinese)), NAME + 8 + SIDE + 5 + SIDE + 4);
         }
+        assert!(width(&demo::with_failed(Lang::Chinese, "100/100", 100)) < SIDE);
         assert!("100/100, 100 failed".len() < 20);
     }
 }

@@ -1,13 +1,15 @@
 //! What came of the demo, as a table for people and as JSON for programs.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use relay_core::Profile;
+use relay_core::{Lang, Profile};
 use relay_sim::overload::{EPISODE_FOR, SLOTS, Speed};
 use relay_sim::scene::Scene;
 use relay_sim::sdk;
 use serde_json::{Value, json};
+
+use crate::terminal::{padded, padded_left};
+use crate::words::demo;
 
 const BOLD: &str = "\x1b[1m";
 const DIM: &str = "\x1b[2m";
@@ -71,7 +73,11 @@ impl SceneReport {
         self.with.served >= self.without.served
     }
 
-    fn row(&self) -> String {
+    fn name(&self, lang: Lang) -> String {
+        demo::scene(lang, self.id, self.name)
+    }
+
+    fn row(&self, lang: Lang) -> String {
         let percent = |side: &Side| format!("{:.0} %", side.served as f64 * 100.0 / self.calls.max(1) as f64);
         let of = |number: Option<f64>, unit: &str| match number {
             Some(number) => format!("{number:.1}{unit}"),
@@ -79,8 +85,8 @@ impl SceneReport {
         };
         let colour = if self.ok() { GREEN } else { RED };
         format!(
-            "{:<16}{:>6}{:>11}{colour}{:>8}{PLAIN}{:>10}{:>10}{:>11}{:>7}",
-            self.name,
+            "{}{:>6}{:>11}{colour}{:>8}{PLAIN}{:>10}{:>10}{:>11}{:>7}",
+            padded(&self.name(lang), 16),
             self.calls,
             percent(&self.without),
             percent(&self.with),
@@ -107,16 +113,6 @@ pub(super) struct Report {
     pub(super) took: Duration,
     /// The scenes.
     pub(super) scenes: Vec<SceneReport>,
-}
-
-/// What is about to happen.
-pub(super) fn opening(speed: Speed) -> String {
-    format!(
-        "A pretend model service that keeps running out of capacity, asked by the same\n\
-         client twice at once: without the relay and with it. Time runs {} times faster;\n\
-         \"full\" marks an episode in which the service has next to no room.\n",
-        speed.0
-    )
 }
 
 impl Report {
@@ -155,85 +151,65 @@ impl Report {
     }
 
     /// For people.
-    pub(super) fn text(&self) -> String {
-        let mut text = format!(
-            "\n{BOLD}{:>37}{:>21}{:>21}{PLAIN}\n{BOLD}{:<16}{:>6}{:>11}{:>8}{:>10}{:>10}{:>11}{:>7}{PLAIN}\n",
-            "served",
-            "extra wait",
-            "sends per success",
-            "scene",
-            "calls",
-            "without",
-            "with",
-            "mean",
-            "longest",
-            "without",
-            "with"
-        );
+    pub(super) fn text(&self, lang: Lang) -> String {
+        let mut text = heads(lang);
         for scene in &self.scenes {
-            text.push_str(&scene.row());
+            text.push_str(&scene.row(lang));
             text.push('\n');
         }
-        text.push_str(&self.caveats());
-        text.push_str(&self.what_was_pretended());
-        text.push_str(FOR_REAL);
+        text.push_str(&self.caveats(lang));
+        text.push_str(&self.what_was_pretended(lang));
+        text.push_str(&demo::for_real(lang));
         text
     }
 
     /// What the table alone would not say.
-    fn caveats(&self) -> String {
+    fn caveats(&self, lang: Lang) -> String {
         let mut text = String::new();
         let unfinished: usize =
             self.scenes.iter().map(|scene| scene.with.unfinished + scene.without.unfinished).sum();
         if unfinished > 0 {
-            text.push_str(&format!(
-                "Calls cut off by the end of their scene, counted as not served: {unfinished}\n"
-            ));
+            text.push_str(&format!("{}\n", demo::unfinished(lang, unfinished)));
         }
         for scene in self.scenes.iter().filter(|scene| !scene.ok()) {
-            let name = scene.name;
-            text.push_str(&format!("{RED}The relay did worse than the client alone: {name}{PLAIN}\n"));
+            text.push_str(&format!("{RED}{}{PLAIN}\n", demo::did_worse(lang, &scene.name(lang))));
         }
         text
     }
 
-    fn what_was_pretended(&self) -> String {
+    fn what_was_pretended(&self, lang: Lang) -> String {
         let [first, second] = sdk::WAITS.map(|wait| wait.as_secs_f64());
-        let sends =
-            self.profile.most_sends().map_or_else(String::new, |sends| format!("at most {sends} sends,"));
-        let mut text = String::new();
-        // A string cannot refuse what is written to it.
-        let _written = write!(
-            text,
-            "{DIM}Extra wait: of the calls served with the relay, from asking to being taken on.\n\n\
-             Simulated: a service with {SLOTS} slots, of which other customers take next to all in\n\
-             episodes of {} to {} s, and which refuses with 503, with 529, in a 200 stream\n\
-             or with an error in a 200 body; and a client with the two retries of the usual\n\
-             SDKs, after {first} s and {second} s. Both ways met the same episodes, at the same time.\n\
-             Real: the relay and its sockets, with its default profile: {sends}\n\
-             and calls that wait in line: few ask, the rest follows. All these times, and\n\
-             the table's, went by {} times faster. Other services have other numbers.\n\
-             Seed {}; took {:.0} s.\n\
-             The same seed is the same service, and not the same figures: sockets, timers\n\
-             and the chance in the relay's waits are real.{PLAIN}\n",
-            EPISODE_FOR.start(),
-            EPISODE_FOR.end(),
-            self.speed.0,
-            self.seed,
-            self.took.as_secs_f64(),
-        );
-        text
+        let episodes = demo::episodes(lang, *EPISODE_FOR.start(), *EPISODE_FOR.end());
+        let sends = self.profile.most_sends().map_or_else(String::new, |sends| demo::at_most(lang, sends));
+        format!(
+            "{DIM}{}\n\n{}\n{}\n{}{PLAIN}\n",
+            demo::extra_wait(lang),
+            demo::simulated(lang, SLOTS, &episodes, &demo::retries(lang, first, second)),
+            demo::real(lang, &sends, self.speed.0.get()),
+            demo::seed(lang, self.seed, &format!("{:.0}", self.took.as_secs_f64())),
+        )
     }
 }
 
-const FOR_REAL: &str = "
-For real:
-  steady-relay run -- codex     Codex, with a relay of its own
-  steady-relay run -- claude    Claude Code, likewise
-  steady-relay                  for every other client; point it there:
-                                OPENAI_BASE_URL=http://127.0.0.1:8787/v1
-                                ANTHROPIC_BASE_URL=http://127.0.0.1:8787
-";
+/// The two lines above the table.
+fn heads(lang: Lang) -> String {
+    let heads = demo::heads(lang);
+    let mut heads = heads.split('|');
+    let mut right = |columns| padded_left(heads.next().unwrap_or_default(), columns);
+    let over = [37, 21, 21].map(&mut right).concat();
+    let scene = right(0);
+    let calls = right(6);
+    let (without, with) = (right(0), right(0));
+    let (mean, longest) = (right(10), right(10));
+    format!(
+        "\n{BOLD}{over}{PLAIN}\n{BOLD}{}{calls}{}{}{mean}{longest}{}{}{PLAIN}\n",
+        padded(&scene, 16),
+        padded_left(&without, 11),
+        padded_left(&with, 8),
+        padded_left(&without, 11),
+        padded_left(&with, 7),
+    )
+}
 
 fn rounded(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
@@ -244,6 +220,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
+    use crate::terminal::width;
 
     const fn side(served: usize, sends: u32, extra: u64, longest: u64) -> Side {
         Side {
@@ -300,17 +277,27 @@ For real:
 
     #[test]
     fn the_table_says_it_all_within_80_columns() {
-        let text = anstream::adapter::strip_str(&report(24).text()).to_string();
+        let text = anstream::adapter::strip_str(&report(24).text(Lang::English)).to_string();
         assert_eq!(text, SHOWN);
         assert!(text.lines().all(|line| line.len() <= 79 && line.is_ascii()), "{text}");
-        assert!(opening(report(24).speed).lines().all(|line| line.len() <= 80));
+        assert!(demo::opening(Lang::English, 10).lines().all(|line| line.len() <= 80));
+    }
+
+    #[test]
+    fn the_chinese_table_stands_in_line_too() {
+        let text = anstream::adapter::strip_str(&report(24).text(Lang::Chinese)).to_string();
+        insta::assert_snapshot!(text);
+        let widest = |text: &str| text.lines().map(width).max();
+        assert!(widest(&text) <= Some(79) && widest(&demo::opening(Lang::Chinese, 10)) <= Some(80));
+        let rows: Vec<_> = text.lines().skip(2).take(4).map(width).collect();
+        assert_eq!(rows, [79; 4]);
     }
 
     #[test]
     fn a_relay_that_does_harm_is_named() {
         let bad = report(13);
         assert!((report(14).ok(), bad.ok()) == (true, false));
-        let text = anstream::adapter::strip_str(&bad.text()).to_string();
+        let text = anstream::adapter::strip_str(&bad.text(Lang::English)).to_string();
         assert!(text.contains("\nThe relay did worse than the client alone: long streams\n"), "{text}");
         assert_eq!(bad.json()["ok"], false);
     }

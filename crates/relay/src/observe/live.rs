@@ -123,7 +123,7 @@ impl Shared {
         while self.wait(pause) {
             let lanes = if (sources.wanted)() { (sources.lanes)() } else { Vec::new() };
             let now = sources.clock.now();
-            let lines = words::lines(&lanes, now);
+            let lines = words::lines(crate::words::lang(), &lanes, now);
             pause = (!lines.is_empty()).then(|| if words::is_due_soon(&lanes, now) { OFTEN } else { EVERY });
             show(lines);
         }

@@ -25,14 +25,13 @@ use super::live::{Live, Screen, Sources};
 use super::{LaneName, Notice, Observer};
 use crate::clock::Clock;
 use crate::terminal;
+use crate::words::{lang, start};
 
 /// Why there is no log.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The file cannot be written.
-    #[error(
-        "the log file {path} cannot be written: {source}\nhint: name another with --log-file, or leave it out"
-    )]
+    #[error("{}", start::no_log_file(lang(), &path.display().to_string(), &source.to_string()))]
     File {
         /// The file.
         path: PathBuf,
@@ -40,7 +39,7 @@ pub enum LogError {
         source: io::Error,
     },
     /// The system gives no thread to write with.
-    #[error("the log cannot be written: {0}")]
+    #[error("{}", start::no_log(lang(), &.0.to_string()))]
     NoThread(io::Error),
 }
 

@@ -3,6 +3,8 @@
 
 use super::env_file::EnvPlace;
 use super::reference::unknown_name;
+use crate::words::{lang, settings as words};
+use relay_core::Lang;
 use relay_core::units::Invalid;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -38,11 +40,22 @@ pub struct Issue {
 
 impl fmt::Display for Issue {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "error: {}: {}", self.at, self.what)?;
+        out.write_str(&self.said(lang()))
+    }
+}
+
+impl Issue {
+    /// All of it in this language.
+    fn said(&self, lang: Lang) -> String {
+        let (what, hint) = (words::said(lang, &self.what), words::said(lang, &self.hint));
+        let mut said = words::issue(lang, &self.at, &what);
         if let Some(excerpt) = &self.excerpt {
-            write!(out, "\n{excerpt}")?;
+            said += &format!("\n{excerpt}");
         }
-        if self.hint.is_empty() { Ok(()) } else { write!(out, "\nhint: {}", self.hint) }
+        if !hint.is_empty() {
+            said += &format!("\n{}", words::hint(lang, &hint));
+        }
+        said
     }
 }
 
@@ -52,7 +65,7 @@ impl fmt::Display for SettingsError {
             write!(out, "{}{issue}", if n == 0 { "" } else { "\n" })?;
         }
         if self.more > 0 {
-            write!(out, "\nand {} more", self.more)?;
+            write!(out, "\n{}", words::more(lang(), self.more))?;
         }
         Ok(())
     }

@@ -232,7 +232,7 @@ pub(super) fn parse(text: &str, found: Findings) -> (Drafts, bool, Findings) {
 }
 
 /// What to do about the slips that happen most.
-fn syntax_hint(message: &str) -> &'static str {
+pub(super) fn syntax_hint(message: &str) -> &'static str {
     let known = [
         (
             "string values must be quoted",

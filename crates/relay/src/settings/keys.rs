@@ -7,7 +7,6 @@ mod upstream;
 pub(super) use upstream::{UPSTREAM, UpstreamDraft};
 
 use super::read::{Given, Key};
-use relay_core::Listen;
 use relay_core::client::Kind;
 use relay_core::config::Timeouts;
 use relay_core::config::{
@@ -15,6 +14,7 @@ use relay_core::config::{
     ProxyChoice, Secret, Waiting, Websocket,
 };
 use relay_core::units::Invalid;
+use relay_core::{Lang, Listen};
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -43,6 +43,7 @@ pub(super) struct RelayDraft {
     pub(super) allowed_origins: Vec<String>,
     pub(super) state_dir: Option<PathBuf>,
     pub(super) metrics_port: Option<u16>,
+    pub(super) lang: Option<Lang>,
 }
 
 /// `[relay]`: the relay itself.
@@ -180,6 +181,19 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
             let path = given.text()?;
             relay.state_dir = (!path.is_empty()).then(|| PathBuf::from(path));
             Ok(())
+        },
+    },
+    Key {
+        name: "lang",
+        shape: "choice",
+        default: "",
+        doc: "The language of messages, to you and to clients: `en` or `zh`. Not set: the first of `LC_ALL`, \
+              `LC_MESSAGES` and `LANG` that is set decides, and where none is, on macOS and Windows the language of \
+              the system. A service has none of these, so name it here. What programs read (log lines of the form \
+              `[retry] key=value`, JSON, names of events) is English in any case. Also `--lang` and \
+              `STEADY_RELAY_LANG`.",
+        set: |relay, given| {
+            given.choice(&Lang::ALL.map(|lang| (lang.code(), lang))).map(|value| relay.lang = Some(value))
         },
     },
 ];

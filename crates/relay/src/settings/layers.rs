@@ -8,9 +8,9 @@ use super::read::{clipped, looks_secret, nearest};
 use super::variables::{API_KEY, ENABLE_LOGGING, RETRIES, Scope, TOTAL_TIMEOUT, VARIABLES, rank, setting};
 use super::{Env, Flags};
 use http::HeaderValue;
-use relay_core::Listen;
 use relay_core::config::{LogFormat, LogLevel, Secret};
 use relay_core::units::{Invalid, duration};
+use relay_core::{Lang, Listen};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -47,6 +47,7 @@ pub(super) struct Layers {
     pub(super) log_level: Option<LogLevel>,
     pub(super) log_format: Option<LogFormat>,
     pub(super) log_file: Option<PathBuf>,
+    pub(super) lang: Option<Lang>,
     /// From outside the file, too.
     pub(super) state_dir: Option<PathBuf>,
     /// Where it is when nobody names it.
@@ -111,6 +112,8 @@ pub(super) fn read(flags: &Flags, file: &mut Drafts, outside: Outside<'_>) -> La
     reading.log(flags, &mut layers);
     let state_dir = reading.path(flags.state_dir.as_ref(), "--state-dir", "relay.state_dir");
     layers.state_dir = state_dir.map(|set| set.value);
+    let lang = reading.text(flags.lang.as_ref(), "--lang", "relay.lang");
+    layers.lang = reading.parsed::<Language>(lang).map(|set| set.value.0).or(file.relay.lang);
     layers.usual_state_dir = usual_state_dir(reading.outside.env, System::THIS);
     let sends = reading.text(None, "", RETRIES);
     layers.sends = reading.parsed::<Retries>(sends).map(|set| set.value.0.saturating_add(1));
@@ -162,6 +165,19 @@ impl FromStr for Seconds {
         let time = duration(text).or_else(|_no_unit| duration(&format!("{text}s"))).ok();
         let time = time.filter(|time| *time <= super::keys::WEEK);
         time.map(Self).ok_or_else(|| Invalid::new("is no number of seconds", "write seconds, such as 120"))
+    }
+}
+
+/// A language by its short name.
+struct Language(Lang);
+
+impl FromStr for Language {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let lang = Lang::ALL.into_iter().find(|lang| lang.code().eq_ignore_ascii_case(text.trim()));
+        lang.map(Self)
+            .ok_or_else(|| Invalid::new("is no language that there are messages in", "write en or zh"))
     }
 }
 

@@ -61,6 +61,7 @@ pub const VARIABLES: &[Variable] = &[
     ours("SSL_CERT_FILE", "relay.ca_file"),
     ours("STEADY_RELAY_METRICS_PORT", "relay.metrics_port"),
     ours("STEADY_RELAY_STATE_DIR", "relay.state_dir"),
+    ours("STEADY_RELAY_LANG", "relay.lang"),
     ours("STEADY_RELAY_LOG_LEVEL", "log.level"),
     // Names that many programs share: read from the process environment, they would be somebody else's. A log that is
     // switched off is off, whatever its level would be.

@@ -11,8 +11,8 @@ fn joined(url: &str, v1: Option<V1>, path: &str) -> String {
 #[test]
 fn what_is_said_to_be_recognised_is() {
     let told = Refusal::UnknownCredential(http::header::AUTHORIZATION).to_string();
-    assert!(told.contains(&format!("not one this relay can tell ({KNOWN}), so")), "{told}");
-    let beginnings = KNOWN.split([' ', ',']).filter(|word| word.ends_with('-') || *word == "AIza");
+    let known = told.split(['(', ')']).nth(1).unwrap();
+    let beginnings = known.split([' ', ',']).filter(|word| word.ends_with('-') || *word == "AIza");
     let mut count = 0;
     for beginning in beginnings {
         let mut headers = HeaderMap::new();

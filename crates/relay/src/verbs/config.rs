@@ -4,13 +4,15 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
+use relay_core::Lang;
 use serde_json::{Value, json};
 use steady_relay::cli::{ConfigVerb, Flags};
 use steady_relay::clock::{Clock as _, SystemClock};
 use steady_relay::recorded::{self, TestRule};
 use steady_relay::settings::{self, Loaded, SettingsError, Shown};
+use steady_relay::words::{self, lang, start, verbs};
 
-use super::{Failure, files, load, places, print, say, tls_config, try_load};
+use super::{Failure, failed, files, load, places, print, say, settled, tls_config, try_load, wrong};
 
 /// Carries out one of the verbs.
 pub(crate) fn config(flags: &Flags, verb: &ConfigVerb) -> Result<u8, Failure> {
@@ -24,13 +26,15 @@ pub(crate) fn config(flags: &Flags, verb: &ConfigVerb) -> Result<u8, Failure> {
 }
 
 fn show(flags: &Flags, origin: bool, as_json: bool) -> Result<u8, Failure> {
-    let Loaded { shown, notices, file, .. } = load(flags, &files(flags))?;
+    let loaded = try_load(flags, &files(flags)).map_err(|error| wrong(&error))?;
     if as_json {
+        let Loaded { shown, notices, file, .. } = loaded;
         let keys: Vec<Value> = shown.iter().map(in_json).collect();
         return print(&json!({"v": 1, "file": file, "notices": notices, "keys": keys}).to_string());
     }
+    let Loaded { shown, notices, .. } = settled(loaded);
     for words in notices {
-        say(&format!("note: {words}"));
+        say(&start::note(lang(), &words));
     }
     print(as_toml(&shown, origin).trim_end())
 }
@@ -72,8 +76,14 @@ fn check(flags: &Flags, file: Option<&PathBuf>, as_json: bool) -> Result<u8, Fai
                 .collect();
             print(&json!({"v": 1, "ok": false, "errors": errors, "more": more}).to_string()).map(|_printed| 2)
         }
-        Err(error) => Err(Failure(2, error.to_string().trim_end().to_owned())),
-        Ok(Loaded { config, notices, .. }) => {
+        Err(error) => Err(wrong(&error)),
+        Ok(loaded) => {
+            // Programs read JSON, in English.
+            let loaded = if as_json { loaded } else { settled(loaded) };
+            if as_json {
+                words::settle(Some(Lang::English));
+            }
+            let Loaded { config, notices, .. } = loaded;
             // Certificates are read at the start, so a file that is missing would stop it.
             let (_tls, more) = match tls_config(&config) {
                 Err(Failure(code, words)) if as_json => {
@@ -90,7 +100,7 @@ fn check(flags: &Flags, file: Option<&PathBuf>, as_json: bool) -> Result<u8, Fai
                 return print(&json!({"v": 1, "ok": true, "notices": notices}).to_string());
             }
             for words in notices {
-                say(&format!("note: {words}"));
+                say(&start::note(lang(), &words));
             }
             print("ok")
         }
@@ -107,14 +117,13 @@ fn path(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
         return print(&all.to_string());
     }
     let Some(config) = &places.config else {
-        let words = "error: neither HOME nor XDG_CONFIG_HOME says where the configuration file would be\nhint: name it with --config";
-        return Err(Failure(1, words.to_owned()));
+        return Err(Failure(1, verbs::no_place(lang())));
     };
     if !exists(&places.config) {
-        say(if places.config_is_named {
-            "note: there is no such file, and the relay does not start without a file that is named: check the path"
+        say(&if places.config_is_named {
+            verbs::named_is_missing(lang())
         } else {
-            "note: there is no such file yet, so the defaults hold"
+            verbs::no_file_yet(lang())
         });
     }
     print(&config.display().to_string())
@@ -123,14 +132,13 @@ fn path(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
 /// Says what a recorded answer would be taken for.
 fn test_rule(flags: &Flags, asked: &TestRule) -> Result<u8, Failure> {
     let Loaded { config, rules_at, .. } = load(flags, &files(flags))?;
-    let failed =
-        |error: &dyn std::fmt::Display| Failure(2, format!("error: {}: {error}", asked.file.display()));
-    let file = recorded_answer(&asked.file).map_err(|error| failed(&unread(&error)))?;
+    let unusable = |error: &dyn std::fmt::Display| failed(2, &format!("{}: {error}", asked.file.display()));
+    let file = recorded_answer(&asked.file).map_err(|error| unusable(&unread(&error)))?;
     let mut report =
-        recorded::test_rule(&file, asked, &config, SystemClock.wall()).map_err(|error| failed(&error))?;
+        recorded::test_rule(&file, asked, &config, SystemClock.wall()).map_err(|error| unusable(&error))?;
     report.name_rule(&rules_at);
     for words in report.assumed.iter().filter(|_| !asked.json) {
-        say(&format!("note: {words}"));
+        say(&start::note(lang(), words));
     }
     print(&if asked.json { report.to_json().to_string() } else { report.to_string() })
 }
@@ -144,14 +152,14 @@ fn recorded_answer(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Why a file with an answer was not read.
 fn unread(error: &io::Error) -> String {
-    let known = [
-        (ErrorKind::NotFound, "there is no such file\nhint: record an answer into it: `curl -i … > FILE`"),
-        (
-            ErrorKind::IsADirectory,
-            "this is a folder, not a file\nhint: name one file with one recorded answer",
-        ),
-        (ErrorKind::PermissionDenied, "the file may not be read\nhint: check its owner and mode"),
-    ];
-    let words = known.into_iter().find(|(kind, _)| *kind == error.kind());
-    words.map_or_else(|| format!("the file cannot be read: {error}"), |(_, words)| words.to_owned())
+    let is = |kind| error.kind() == kind;
+    if is(ErrorKind::NotFound) {
+        verbs::no_answer_file(lang())
+    } else if is(ErrorKind::IsADirectory) {
+        verbs::answer_is_folder(lang())
+    } else if is(ErrorKind::PermissionDenied) {
+        verbs::answer_not_allowed(lang())
+    } else {
+        verbs::answer_unreadable(lang(), &error.to_string())
+    }
 }

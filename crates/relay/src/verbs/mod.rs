@@ -1,7 +1,9 @@
 //! The verbs of the command line, one file each, and what several of them do.
 
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod man;
 pub(crate) mod run;
 pub(crate) mod serve;
 mod signals;
@@ -20,9 +22,15 @@ use steady_relay::listen::{Bound, Place, bind, leads_back};
 use steady_relay::settings::{self, Environment, Loaded, Places, SettingsError};
 use steady_relay::target::Upstreams;
 use steady_relay::tls;
+use steady_relay::words::{self, start};
 
 /// Why the program ends early: the exit code, and what to print.
 pub(crate) struct Failure(pub(crate) u8, pub(crate) String);
+
+/// What went wrong, as the words of an error.
+fn failed(code: u8, error: &dyn std::fmt::Display) -> Failure {
+    Failure(code, start::error(words::lang(), &error.to_string()))
+}
 
 /// Words for a person, on standard error. A reader that is gone cannot be told anything.
 pub(crate) fn say(words: &str) {
@@ -31,11 +39,16 @@ pub(crate) fn say(words: &str) {
 
 /// Data, on standard output.
 fn print(data: &str) -> Result<u8, Failure> {
-    match writeln!(std::io::stdout(), "{data}") {
+    write(format!("{data}\n").as_bytes())
+}
+
+/// The same as it is.
+fn write(data: &[u8]) -> Result<u8, Failure> {
+    match std::io::stdout().write_all(data) {
         Ok(()) => Ok(0),
         // Whoever reads has seen enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
-        Err(error) => Err(Failure(1, format!("error: standard output: {error}"))),
+        Err(error) => Err(Failure(1, start::no_output(words::lang(), &error.to_string()))),
     }
 }
 
@@ -45,7 +58,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fail
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure(1, format!("error: the system does not let the relay start: {error}")))?;
+        .map_err(|error| Failure(1, start::no_start(words::lang(), &error.to_string())))?;
     let done = runtime.block_on(work);
     runtime.shutdown_background();
     done
@@ -81,7 +94,19 @@ fn try_load(flags: &Flags, files: &Files) -> Result<Loaded, SettingsError> {
 }
 
 fn load(flags: &Flags, files: &Files) -> Result<Loaded, Failure> {
-    try_load(flags, files).map_err(|error| Failure(2, error.to_string().trim_end().to_owned()))
+    try_load(flags, files).map(settled).map_err(|error| wrong(&error))
+}
+
+/// The settings in the language that they choose, which is spoken from now on.
+fn settled(mut loaded: Loaded) -> Loaded {
+    let lang = words::settle(loaded.config.lang);
+    loaded.config.lang = Some(lang);
+    loaded.notices = loaded.notices.iter().map(|notice| words::settings::said(lang, notice)).collect();
+    loaded
+}
+
+fn wrong(error: &SettingsError) -> Failure {
+    Failure(2, error.to_string().trim_end().to_owned())
 }
 
 fn places(flags: &Flags, files: &Files) -> Places {
@@ -93,7 +118,7 @@ fn listen(config: &Config) -> Result<Bound, Failure> {
         Listen::Localhost => Place::Loopback(config.port),
         Listen::Address(ip) => Place::At(SocketAddr::new(ip, config.port)),
     };
-    bind(place).map_err(|error| Failure(1, format!("error: {error}")))
+    bind(place).map_err(|error| failed(1, &error))
 }
 
 /// Where requests go; an upstream that is the relay itself would send every request round for ever.
@@ -104,12 +129,7 @@ async fn targets(config: &Config, listening: &[SocketAddr]) -> Result<Upstreams,
         if upstream.is_at(listening) || leads_back(url.host(), url.port(), listening).await {
             return Err(Failure(
                 2,
-                format!(
-                    "error: upstream `{}` is {}, which is this relay itself\nhint: name the service that answers, \
-                     or give the relay another port",
-                    upstream.name,
-                    upstream.shown()
-                ),
+                start::is_ourselves(words::lang(), &upstream.name, &upstream.shown().to_string()),
             ));
         }
     }
@@ -117,7 +137,7 @@ async fn targets(config: &Config, listening: &[SocketAddr]) -> Result<Upstreams,
 }
 
 fn tls_config(config: &Config) -> Result<(Arc<rustls::ClientConfig>, Vec<String>), Failure> {
-    tls::client_config(&config.ca_files).map_err(|error| Failure(2, format!("error: {error}")))
+    tls::client_config(&config.ca_files).map_err(|error| failed(2, &error))
 }
 
 #[cfg(test)]

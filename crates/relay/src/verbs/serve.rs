@@ -19,9 +19,10 @@ use steady_relay::observe::{LaneName, Notice, Observer};
 use steady_relay::proxy::SystemProxies;
 use steady_relay::reload::{self, Watch, changed, needs_restart};
 use steady_relay::settings::{Loaded, Places, Shown};
+use steady_relay::words::{self, start};
 
 use super::signals::{Hangups, Signals};
-use super::{Failure, block_on, files, listen, load, places, targets, tls_config};
+use super::{Failure, block_on, failed, files, listen, load, places, targets, tls_config};
 
 /// Serves until told to stop.
 pub(crate) fn serve(flags: &Flags) -> Result<u8, Failure> {
@@ -41,13 +42,12 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
     let targets = targets(&config, &listening).await?;
     let mut signals = Signals::new()?;
     let hangups = Hangups::new()?;
-    let log = Log::start(&config.log, clock.clone(), true)
-        .map_err(|error| Failure(2, format!("error: {error}")))?;
+    let log = Log::start(&config.log, clock.clone(), true).map_err(|error| failed(2, &error))?;
     let log = Arc::new(log);
     let lack = descriptors::lack(config.limits.connections, descriptors::raise());
     let told: Vec<String> = notices.into_iter().chain(tls_notices).chain(lack).collect();
     for words in told.iter().chain(&bound.notices) {
-        log.notice(&Notice::Advice(format!("note: {words}")));
+        log.notice(&Notice::Advice(start::note(words::lang(), words)));
     }
     let url = url_of(&bound);
     let beyond = listening.first().copied().and_then(beyond);
@@ -73,10 +73,13 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         system_proxies: SystemProxies::found(),
     });
     if let Some(at) = metrics {
-        log.notice(&Notice::Advice(format!("note: metrics are at {}/metrics", url_of(&at.bound))));
+        log.notice(&Notice::Advice(start::note(
+            words::lang(),
+            &start::metrics(words::lang(), &url_of(&at.bound)),
+        )));
         tokio::spawn(at.serve(relay.lanes(0), token));
     }
-    log.show_lanes(relay.lanes(0)).map_err(|error| Failure(2, format!("error: {error}")))?;
+    log.show_lanes(relay.lanes(0)).map_err(|error| failed(2, &error))?;
     let mut following = Following { flags, relay: &relay, log: &log, listening, started_with, shown, told };
     tokio::select! {
         () = signals.next() => {}
@@ -128,10 +131,7 @@ fn clock(flags: &Flags) -> Result<Arc<dyn Clock>, Failure> {
     let Some(rate) = &flags.clock_rate else { return Ok(Arc::new(SystemClock)) };
     match rate.parse() {
         Ok(rate) => Ok(Arc::new(RatedClock::new(Arc::new(SystemClock), rate))),
-        Err(_not_one) => {
-            let words = "error: --clock-rate: this is no rate\nhint: write a whole number, 1 or more";
-            Err(Failure(2, words.to_owned()))
-        }
+        Err(_not_one) => Err(Failure(2, start::no_rate(words::lang()))),
     }
 }
 
@@ -151,13 +151,10 @@ fn beyond(listening: SocketAddr) -> Option<String> {
     }
     let family = if listening.is_ipv4() { "IPv4" } else { "IPv6" };
     let whence = match listening.ip().is_unspecified() {
-        true => format!(", on every {family} address of this one, port {}", listening.port()),
+        true => start::every_address(words::lang(), family, listening.port()),
         false => String::new(),
     };
-    Some(format!(
-        "to other machines{whence}; every client needs the token, as header `x-steady-token` or as /~TOKEN in front \
-         of the path"
-    ))
+    Some(start::beyond(words::lang(), &whence))
 }
 
 /// A relay that follows its settings.
@@ -223,7 +220,7 @@ impl Following<'_> {
         self.log.set_level(config.log.level);
         self.relay.reload(config, targets, tls);
         for words in notices.into_iter().filter(|words| !self.told.contains(words)) {
-            self.relay.notice(&Notice::Advice(format!("note: {words}")));
+            self.relay.notice(&Notice::Advice(start::note(words::lang(), &words)));
         }
         self.relay.notice(&Notice::Reloaded { changed, kept });
         Ok(())

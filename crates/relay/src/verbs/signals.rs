@@ -12,7 +12,9 @@ pub(super) struct Signals {
 
 #[cfg(unix)]
 fn on(kind: tokio::signal::unix::SignalKind) -> Result<tokio::signal::unix::Signal, Failure> {
-    tokio::signal::unix::signal(kind).map_err(|error| Failure(1, format!("error: signals: {error}")))
+    tokio::signal::unix::signal(kind).map_err(|error| {
+        Failure(1, steady_relay::words::start::no_signals(steady_relay::words::lang(), &error.to_string()))
+    })
 }
 
 impl Signals {

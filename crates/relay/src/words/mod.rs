@@ -2,37 +2,86 @@
 //!
 //! Log lines, JSON and what programs read elsewhere are in one language and are not here.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use relay_core::Lang;
 use relay_core::words::Table;
 
+pub mod cli;
+pub mod demo;
+pub mod door;
+pub(crate) mod help;
+pub mod live;
 pub mod run;
+pub mod settings;
+pub mod start;
+pub mod verbs;
 
 /// Every table there is.
-pub const TABLES: &[Table] = &[run::TABLE, relay_core::notice::words::TABLE];
+pub const TABLES: &[Table] = &[
+    relay_core::answer::words::TABLE,
+    relay_core::notice::words::TABLE,
+    cli::TABLE,
+    demo::TABLE,
+    door::TABLE,
+    live::TABLE,
+    run::TABLE,
+    settings::TABLE,
+    start::TABLE,
+    verbs::TABLE,
+];
 
-static SPOKEN: OnceLock<Lang> = OnceLock::new();
+/// The language of the surroundings, and the one that is spoken: their places in [`Lang::ALL`].
+static AROUND: AtomicU8 = AtomicU8::new(0);
+static SPOKEN: AtomicU8 = AtomicU8::new(0);
 
 /// The language of this process. English as long as nobody has chosen.
 #[must_use]
 pub fn lang() -> Lang {
-    SPOKEN.get().copied().unwrap_or_default()
+    at(&SPOKEN)
 }
 
-/// Chooses the language of this process, once, at its start; who comes later is not heard.
+/// Speaks this language, which the command line or the surroundings ask for.
 pub fn speak(lang: Lang) {
-    let _first_wins = SPOKEN.set(lang);
+    AROUND.store(lang as u8, Ordering::Relaxed);
+    SPOKEN.store(lang as u8, Ordering::Relaxed);
 }
 
-/// The language that a user's surroundings ask for: what was said to this program, or else the first of `LC_ALL`,
-/// `LC_MESSAGES` and `LANG` that is set to something (POSIX.1-2024, chapter 8.2). One that there are no messages in is
-/// English.
+/// Goes by the settings, which name a language or leave that to the surroundings; the one that is spoken from now on.
+pub fn settle(chosen: Option<Lang>) -> Lang {
+    let lang = chosen.unwrap_or_else(|| at(&AROUND));
+    SPOKEN.store(lang as u8, Ordering::Relaxed);
+    lang
+}
+
+fn at(place: &AtomicU8) -> Lang {
+    Lang::ALL.get(usize::from(place.load(Ordering::Relaxed))).copied().unwrap_or_default()
+}
+
+/// The variable that names the language for this program alone.
+pub const VARIABLE: &str = "STEADY_RELAY_LANG";
+
+/// The language that a user's surroundings ask for: what was said to this program by a flag or its variable, or else
+/// the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is set to something (POSIX.1-2024, chapter 8.2), or else what
+/// the system is set to. One that there are no messages in is English.
 #[must_use]
-pub fn preferred(said: Option<Lang>, variable: impl Fn(&str) -> Option<String>) -> Lang {
+pub fn preferred(
+    said: Option<Lang>,
+    variable: impl Fn(&str) -> Option<String>,
+    system: impl FnOnce() -> Option<String>,
+) -> Lang {
     let set = |name: &&str| variable(name).filter(|value| !value.is_empty());
-    let locale = || ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(set);
+    let by_name = |name: String| Lang::ALL.into_iter().find(|lang| name.eq_ignore_ascii_case(lang.code()));
+    let locale = || ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(set).or_else(system);
+    let said = said.or_else(|| variable(VARIABLE).and_then(by_name));
     said.or_else(|| Lang::of(&locale()?)).unwrap_or_default()
+}
+
+/// The language that the system is set to, where it has one besides the variables.
+#[must_use]
+pub fn of_system() -> Option<String> {
+    // Elsewhere the variables are all there is.
+    if cfg!(any(windows, target_os = "macos")) { sys_locale::get_locale() } else { None }
 }
 
 #[cfg(test)]
@@ -48,16 +97,28 @@ mod tests {
     #[test]
     fn the_first_locale_that_is_set_decides() {
         const ZH: (&str, &str) = ("LANG", "zh_CN.UTF-8");
-        let preferred = |said, set: &[(&str, &str)]| {
-            preferred(said, |name| {
-                set.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned())
-            })
+        let with_system = |said, set: &[(&str, &str)], system: Option<&str>| {
+            let variable =
+                |name: &str| set.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned());
+            preferred(said, variable, || system.map(str::to_owned))
         };
+        let preferred = |said, set: &[(&str, &str)]| with_system(said, set, None);
         assert_eq!(preferred(None, &[]), Lang::English);
         assert_eq!(preferred(None, &[ZH]), Lang::Chinese);
         assert_eq!(preferred(None, &[ZH, ("LC_ALL", "C")]), Lang::English);
         assert_eq!(preferred(None, &[ZH, ("LC_ALL", "")]), Lang::Chinese);
         assert_eq!(preferred(None, &[ZH, ("LC_MESSAGES", "de_DE")]), Lang::English);
         assert_eq!(preferred(Some(Lang::Chinese), &[("LC_ALL", "en_US")]), Lang::Chinese);
+        assert_eq!(preferred(None, &[(VARIABLE, "zh"), ("LC_ALL", "en_US")]), Lang::Chinese);
+        assert_eq!(preferred(None, &[(VARIABLE, "en"), ZH]), Lang::English);
+        assert_eq!(
+            preferred(None, &[(VARIABLE, "xx"), ZH]),
+            Lang::Chinese,
+            "the settings say that it is none"
+        );
+        assert_eq!(preferred(Some(Lang::English), &[(VARIABLE, "zh")]), Lang::English);
+        assert_eq!(with_system(None, &[], Some("zh-Hans-CN")), Lang::Chinese);
+        assert_eq!(with_system(None, &[("LANG", "C")], Some("zh-Hans-CN")), Lang::English);
+        assert_eq!(with_system(None, &[], Some("fr-FR")), Lang::English);
     }
 }

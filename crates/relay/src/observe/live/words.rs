@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use relay_core::gate::{Shut, View};
-use relay_core::{Fault, Moment};
+use relay_core::{Fault, Lang, Moment};
 
 use crate::observe::LaneName;
+use crate::terminal::{fitting, width};
+use crate::words::live;
 
 /// No more lanes than this have a line of their own.
 const MOST: usize = 5;
@@ -14,7 +16,7 @@ const MOST: usize = 5;
 const SOON: Duration = Duration::from_secs(2);
 
 /// A line for each lane that is shut and does something about it, or at which calls wait. Those come first.
-pub(super) fn lines(lanes: &[(LaneName, View)], now: Moment) -> Vec<String> {
+pub(super) fn lines(lang: Lang, lanes: &[(LaneName, View)], now: Moment) -> Vec<String> {
     let mut shown: Vec<_> = lanes.iter().filter(|(_, view)| is_told_of(view, now)).collect();
     shown.sort_by_key(|(_, view)| view.waiting == 0);
     let mut names = BTreeMap::<_, usize>::new();
@@ -26,13 +28,12 @@ pub(super) fn lines(lanes: &[(LaneName, View)], now: Moment) -> Vec<String> {
         // The same model at the same place, for another account.
         let which =
             if is_alone { String::new() } else { format!(" ({})", name.id.get(..4).unwrap_or(&name.id)) };
-        format!("{}{which}: {}", label(name), state(view, now))
+        live::line(lang, &format!("{}{which}", label(lang, name)), &state(lang, view, now))
     };
     let mut lines: Vec<_> = shown.iter().take(MOST).map(line).collect();
     match shown.len().saturating_sub(MOST) {
         0 => {}
-        1 => lines.push("and 1 more lane".to_owned()),
-        more => lines.push(format!("and {more} more lanes")),
+        more => lines.push(live::more(lang, u64::try_from(more).unwrap_or(u64::MAX))),
     }
     lines
 }
@@ -49,71 +50,73 @@ fn is_told_of(view: &View, now: Moment) -> bool {
     view.waiting > 0 || view.shut.is_some() && does_something
 }
 
-fn label(name: &LaneName) -> String {
+fn label(lang: Lang, name: &LaneName) -> String {
     let upstream = short(&name.upstream);
-    name.model.as_deref().map_or(upstream.clone(), |model| format!("{} at {upstream}", short(model)))
+    name.model.as_deref().map_or(upstream.clone(), |model| live::place(lang, &short(model), &upstream))
 }
 
 /// The beginning of a long name: what follows it matters more.
 fn short(name: &str) -> String {
     const LONG: usize = 30;
-    match name.char_indices().nth(LONG) {
-        Some(_) => name.chars().take(LONG - 1).chain(['…']).collect(),
-        None => name.to_owned(),
-    }
+    if width(name) > LONG { format!("{}…", fitting(name, Some(LONG))) } else { name.to_owned() }
 }
 
-fn state(view: &View, now: Moment) -> String {
+fn state(lang: Lang, view: &View, now: Moment) -> String {
     let running = view.running + view.pending;
     let mut parts = Vec::new();
     match (view.shut, view.max_running, view.rate) {
-        (Some((Shut::Refused(fault), _)), _, _) => parts.push(refused(fault).to_owned()),
-        (Some((Shut::Slow, _)), _, _) => parts.push("slow to answer".to_owned()),
-        (Some((Shut::Full, _)), None, _) => parts.push(format!("full with {running} running")),
-        (Some((Shut::Full, _)) | None, Some(most), _) => parts.push(format!("{running} of {most} running")),
-        (None, None, Some(rate)) => parts.push(format!("about {:.0} sends a minute", (rate * 60.0).max(1.0))),
+        (Some((Shut::Refused(fault), _)), _, _) => parts.push(refused(lang, fault)),
+        (Some((Shut::Slow, _)), _, _) => parts.push(live::slow(lang)),
+        (Some((Shut::Full, _)), None, _) => parts.push(live::full(lang, running)),
+        (Some((Shut::Full, _)) | None, Some(most), _) => parts.push(live::running(lang, running, most)),
+        (None, None, Some(rate)) => {
+            parts.push(live::rate(lang, &format!("{:.0}", (rate * 60.0).max(1.0))));
+        }
         (None, None, None) => {}
     }
     if view.waiting > 0 {
-        parts.push(format!("{} waiting", view.waiting));
+        parts.push(live::waiting(lang, view.waiting));
     }
-    parts.extend(next(view, now));
+    parts.extend(next(lang, view, now));
     if let (Some(_), Some(recovery)) = (view.shut, view.recovery) {
-        parts.push(format!("usually back in about {}", span(recovery)));
+        parts.push(live::recovery(lang, &span(lang, recovery)));
     }
-    parts.join(", ")
+    parts.join(match lang {
+        Lang::English => ", ",
+        Lang::Chinese => "，",
+    })
 }
 
-fn next(view: &View, now: Moment) -> Option<String> {
+fn next(lang: Lang, view: &View, now: Moment) -> Option<String> {
     let held = view.hold.filter(|hold| *hold > now && view.next.is_none_or(|next| next <= *hold));
     match (held, view.next) {
-        (Some(hold), _) => Some(format!("service asked to wait {} more", span(hold.since(now)))),
-        (None, Some(next)) if next > now => Some(format!("next try in {}", span(next.since(now)))),
-        (None, Some(_)) => Some("next try now".to_owned()),
+        (Some(hold), _) => Some(live::held(lang, &span(lang, hold.since(now)))),
+        (None, Some(next)) if next > now => Some(live::next_in(lang, &span(lang, next.since(now)))),
+        (None, Some(_)) => Some(live::next_now(lang)),
         (None, None) => {
             let is_probed = view.pending > 0 && matches!(view.shut, Some((Shut::Refused(_), _)));
-            is_probed.then(|| "trying now".to_owned())
+            is_probed.then(|| live::trying(lang))
         }
     }
 }
 
 /// Nothing that lasts is shown as nothing.
-fn span(time: Duration) -> String {
+fn span(lang: Lang, time: Duration) -> String {
     let seconds = time.as_millis().div_ceil(1000).max(1);
     match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds.div_ceil(60)),
-        _ => format!("{} h", seconds.div_ceil(3600)),
+        0..120 => live::seconds(lang, seconds),
+        120..7200 => live::minutes(lang, seconds.div_ceil(60)),
+        _ => live::hours(lang, seconds.div_ceil(3600)),
     }
 }
 
 /// The shortest word for it.
-const fn refused(fault: Fault) -> &'static str {
+fn refused(lang: Lang, fault: Fault) -> String {
     match fault {
-        Fault::AtCapacity => "at capacity",
-        Fault::Overloaded => "overloaded",
-        Fault::ModelLoading => "being loaded",
-        Fault::Throttled => "throttled",
+        Fault::AtCapacity => live::at_capacity(lang),
+        Fault::Overloaded => live::overloaded(lang),
+        Fault::ModelLoading => live::being_loaded(lang),
+        Fault::Throttled => live::throttled(lang),
         Fault::QuotaSpent
         | Fault::Authentication
         | Fault::BadRequest
@@ -124,13 +127,17 @@ const fn refused(fault: Fault) -> &'static str {
         | Fault::BrokenStream
         | Fault::EmptyAnswer
         | Fault::NoAnswer
-        | Fault::NeverSent => fault.meaning(),
+        | Fault::NeverSent => fault.meaning_in(lang).to_owned(),
     }
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+
+    fn lines(lanes: &[(LaneName, View)], now: Moment) -> Vec<String> {
+        super::lines(Lang::English, lanes, now)
+    }
 
     pub(in super::super) fn named(model: &str) -> LaneName {
         LaneName {
@@ -232,6 +239,41 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn in_chinese_a_line_says_the_same_and_is_cut_by_what_it_takes() {
+        let shut = |why| Some((why, at(-9.0)));
+        let rows = [
+            (
+                View { next: Some(at(3.2)), recovery: secs(14), ..at_capacity(6) },
+                "容量已满，6 个等待中，4 秒后重试，通常约 14 秒恢复",
+            ),
+            (View { pending: 1, ..at_capacity(2) }, "容量已满，2 个等待中，正在重试"),
+            (
+                View { next: Some(at(30.0)), hold: Some(at(30.0)), ..at_capacity(6) },
+                "容量已满，6 个等待中，服务要求再等 30 秒",
+            ),
+            (
+                View { shut: shut(Shut::Full), running: 3, pending: 1, waiting: 3, ..open() },
+                "4 个运行中，已满，3 个等待中",
+            ),
+            (View { max_running: Some(4), running: 4, waiting: 6, ..open() }, "4/4 个运行中，6 个等待中"),
+            (
+                View { rate: Some(0.5), waiting: 6, next: Some(at(200.0)), ..open() },
+                "每分钟约 30 次发送，6 个等待中，4 分钟后重试",
+            ),
+        ];
+        for (view, words) in rows {
+            let lines = super::lines(Lang::Chinese, &[(named("gpt-x"), view)], at(0.0));
+            assert_eq!(lines, [format!("api.example 上的 gpt-x：{words}")]);
+            for columns in 2..80 {
+                let shown = fitting(&lines[0], Some(columns));
+                assert!(width(shown) < columns && lines[0].starts_with(shown), "{columns}: {shown}");
+            }
+        }
+        let many: Vec<_> = (0..7).map(|number| (named(&format!("m{number}")), at_capacity(1))).collect();
+        assert_eq!(super::lines(Lang::Chinese, &many, at(0.0)).last().unwrap(), "以及另外 2 条通道");
+    }
+
+    #[test]
     fn a_lane_without_anything_to_tell_has_no_line() {
         let busy = View { running: 3, max_running: Some(3), recovery: secs(3), ..open() };
         for view in [open(), busy, at_capacity(0), View { next: Some(at(-1.0)), ..at_capacity(0) }] {
@@ -283,7 +325,7 @@ pub(super) mod tests {
     #[test]
     fn a_span_is_short_and_never_nothing() {
         let shown = [0, 1, 1000, 1001, 119_000, 119_001, 7_199_000, 7_200_000]
-            .map(|millis| span(Duration::from_millis(millis)));
+            .map(|millis| span(Lang::English, Duration::from_millis(millis)));
         assert_eq!(shown, ["1 s", "1 s", "1 s", "2 s", "119 s", "2 min", "120 min", "2 h"]);
     }
 }

@@ -9,18 +9,19 @@ use relay_core::event::{CallId, Closing, Event, Labels, Outcome, Transport};
 use super::super::{LaneChange, LaneName, Notice, What};
 use super::record::{Body, Field, Record};
 
+use crate::words::{lang, start};
+
 pub(super) fn words(notice: &Notice) -> Option<Record> {
+    let lang = lang();
     let (level, event, words) = match notice {
         Notice::Listening { url, upstream, beyond } => (
             LogLevel::Info,
             "listening",
-            format!(
-                "Steady Relay listening on {url}\n{}  \
-                 to:   {}\n  \
-                 next: point a client's base URL here, or start one with `steady-relay run -- codex`\n  \
-                 look: {url}/__steady/status",
-                beyond.as_ref().map_or(String::new(), |words| format!("  open: {words}\n")),
-                upstream.as_deref().unwrap_or("the service that issued a request's credential")
+            start::listening(
+                lang,
+                url,
+                &beyond.as_ref().map_or(String::new(), |words| start::open(lang, words)),
+                &upstream.clone().unwrap_or_else(|| start::by_credential(lang)),
             ),
         ),
         Notice::Advice(words) => (LogLevel::Warn, "advice", words.clone()),
@@ -29,18 +30,14 @@ pub(super) fn words(notice: &Notice) -> Option<Record> {
             (level, "reloaded", reloaded(changed, kept))
         }
         Notice::ReloadRefused(errors) => {
-            (LogLevel::Error, "reload_refused", format!("settings not reloaded, the old ones stay\n{errors}"))
+            (LogLevel::Error, "reload_refused", start::not_reloaded(lang, errors))
         }
-        Notice::Draining { open: 0, .. } => {
-            (LogLevel::Info, "draining", "stopping: no call is open".to_owned())
-        }
+        Notice::Draining { open: 0, .. } => (LogLevel::Info, "draining", start::stopping(lang)),
         Notice::Draining { open, waiting, within } => {
             (LogLevel::Info, "draining", draining(*open, *waiting, *within))
         }
         Notice::Stopping { open: 0 } => return None,
-        Notice::Stopping { open } => {
-            (LogLevel::Warn, "stopping", format!("stopped, {} dropped", calls(*open)))
-        }
+        Notice::Stopping { open } => (LogLevel::Warn, "stopping", start::stopped(lang, *open)),
         Notice::TurnedAway { status, code, path } => {
             let fields = vec![
                 ("status", Field::Count(u64::from(*status))),
@@ -50,12 +47,8 @@ pub(super) fn words(notice: &Notice) -> Option<Record> {
             return Some(Record { level: LogLevel::Info, event: "refused", body: Body::Fields(fields) });
         }
         Notice::AcceptFailed { why, untold } => {
-            let before = if *untold > 0 {
-                format!(" (and {untold} times since this was last said)")
-            } else {
-                String::new()
-            };
-            (LogLevel::Warn, "accept_failed", format!("cannot accept connections for now: {why}{before}"))
+            let before = if *untold > 0 { start::and_before(lang, *untold) } else { String::new() };
+            (LogLevel::Warn, "accept_failed", start::accept_failed(lang, why, &before))
         }
         Notice::Lane(change) => return Some(lane(change)),
     };
@@ -81,34 +74,26 @@ fn lane(LaneChange { lane: LaneName { id, model, upstream }, what }: &LaneChange
 /// The names of what was changed. Whoever swaps a whole file is not told all of it.
 fn reloaded(changed: &[String], kept: &[String]) -> String {
     const NAMED: usize = 8;
+    let lang = lang();
     if changed.is_empty() {
-        return "settings read again: the settings are as they were".to_owned();
+        return start::unchanged(lang);
     }
     let names = changed.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = match changed.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
+    let names = match changed.len().saturating_sub(NAMED) {
+        0 => names,
+        more => start::and_more(lang, &names, more),
     };
-    let restart =
-        if kept.is_empty() { String::new() } else { format!("; {} only after a restart", kept.join(", ")) };
-    format!("settings reloaded: they hold for new calls ({names}{more}){restart}")
-}
-
-fn calls(count: usize) -> String {
-    format!("{count} open call{}", if count == 1 { "" } else { "s" })
+    let restart = if kept.is_empty() { String::new() } else { start::after_restart(lang, &kept.join(", ")) };
+    start::reloaded(lang, &names, &restart)
 }
 
 /// Those that wait are cut at once, since their wait may be longer than anybody wants to stop.
 pub(super) fn draining(open: usize, waiting: usize, within: Duration) -> String {
-    let (rest, within) = (open.saturating_sub(waiting), within.as_secs_f64());
-    let to_end = format!(
-        "{} at most {within:.0} s to end; once more to stop now",
-        if rest == 1 { "has" } else { "have" }
-    );
+    let (lang, rest, within) = (lang(), open.saturating_sub(waiting), format!("{:.0}", within.as_secs_f64()));
     match (waiting, rest) {
-        (0, _) => format!("stopping: {} {to_end}", calls(open)),
-        (_, 0) => format!("stopping: {} cut while waiting", calls(waiting)),
-        _ => format!("stopping: {} cut while waiting, {rest} {to_end}", calls(waiting)),
+        (0, _) => start::stopping_within(lang, open, &within),
+        (_, 0) => start::stopping_cut(lang, waiting),
+        _ => start::stopping_both(lang, waiting, rest, &within),
     }
 }
 

@@ -12,6 +12,30 @@ use relay_core::client::Kind;
 use relay_core::config::{ProfileChoice, Upstream, UpstreamChoice};
 use std::time::Duration;
 
+/// Loads the settings, and sees to it that whatever is said of them can be said in Chinese.
+fn load(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Result<Loaded, SettingsError> {
+    let loaded = super::load(flags, env, read);
+    let said: Vec<&String> = match &loaded {
+        Ok(loaded) => loaded.notices.iter().collect(),
+        // The parser of TOML has words of its own.
+        Err(error) => error
+            .issues
+            .iter()
+            .flat_map(|Issue { what, hint, .. }| {
+                let of_parser = file::syntax_hint(what) == hint;
+                [Some(what).filter(|_| !of_parser), Some(hint)]
+            })
+            .flatten()
+            .collect(),
+    };
+    for words in said {
+        if let Some(missing) = crate::words::settings::lacks(words) {
+            panic!("{missing}");
+        }
+    }
+    loaded
+}
+
 /// Loads `text` as the file, with these variables and flags.
 fn load_all(text: &str, variables: &[(&str, &str)], flags: Flags) -> Result<Loaded, SettingsError> {
     let flags = Flags { config: Some("config.toml".into()), ..flags };
@@ -194,7 +218,7 @@ fn an_unknown_key_names_the_nearest() {
     error: config.toml:6:1: unknown key `xyz` in [relay]
       6 | xyz = …
         | ^^^
-    hint: keys here: listen, port, token, upstream, profile, gate, http2, websocket, proxy, ca_file, allowed_origins, metrics_port, state_dir
+    hint: keys here: listen, port, token, upstream, profile, gate, http2, websocket, proxy, ca_file, allowed_origins, metrics_port, state_dir, lang
     ");
 }
 
