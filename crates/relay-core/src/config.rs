@@ -320,6 +320,11 @@ pub struct Waiting {
     pub early_commit: Option<Duration>,
     /// How often a stream that was begun early carries a sign of life.
     pub heartbeat: Duration,
+    /// Whether `run` says in the terminal's title what is held. On: it costs the client nothing, and is the one place
+    /// beside the client's screen where the person looks.
+    pub title: bool,
+    /// Whether `run` tells the desktop of what is held for long. Off: a notice interrupts.
+    pub desktop: bool,
 }
 
 impl Default for Waiting {
@@ -328,6 +333,8 @@ impl Default for Waiting {
             interim: Some(Duration::from_secs(15)),
             early_commit: None,
             heartbeat: Duration::from_secs(15),
+            title: true,
+            desktop: false,
         }
     }
 }

@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let ended = match cli.verb() {
         Verb::Serve => serve::serve(&cli.flags),
-        Verb::Run(client) => run::run(&cli.flags, &client.command),
+        Verb::Run(client) => run::run(&cli.flags, client),
         Verb::Demo(options) => demo::demo(options),
         Verb::Config(args) => config::config(&cli.flags, &args.verb),
     };

@@ -16,6 +16,8 @@ use relay_core::ledger::Identity;
 use crate::clock::{RealDice, sleep_until};
 use crate::kept::KeptBody;
 use crate::lanes::{Lane, Ticket, Turn, Word};
+use crate::observe::Observer as _;
+use crate::sessions::Session;
 use crate::shared::Shared;
 
 /// An open call.
@@ -30,6 +32,8 @@ pub(crate) struct OpenCall {
     place: Place,
     /// What its lane said when it went back into the line.
     turn: Option<Turn>,
+    /// The session of a client that somebody started.
+    session: Option<Arc<Session>>,
     closed: bool,
 }
 
@@ -41,6 +45,7 @@ pub(crate) struct Opening {
     pub(crate) body: Arc<KeptBody>,
     pub(crate) lane: Arc<Lane>,
     pub(crate) place: Place,
+    pub(crate) session: Option<Arc<Session>>,
 }
 
 /// What decides about the place of a call among others that wait.
@@ -66,13 +71,13 @@ enum Over {
 
 impl OpenCall {
     pub(crate) fn new(shared: Arc<Shared>, opening: Opening) -> Self {
-        let Opening { id, call, client, body, lane, place } = opening;
+        let Opening { id, call, client, body, lane, place, session } = opening;
         let idle = match client.limit {
             Some(limit) => shared.config.timeouts.idle.max(limit),
             None => shared.config.timeouts.idle,
         };
         let ticket = Ticket::new(lane, id);
-        Self { shared, id, call, client, body, idle, ticket, place, turn: None, closed: false }
+        Self { shared, id, call, client, body, idle, ticket, place, turn: None, session, closed: false }
     }
 
     /// The call waits in its lane from now on, if it does not yet.
@@ -209,7 +214,11 @@ impl OpenCall {
 
     /// Shows an event of this call.
     pub(crate) fn emit(&self, event: &Event) {
-        self.shared.observers.see(self.id, self.now(), event);
+        let now = self.now();
+        if let Some(session) = &self.session {
+            session.status.see(self.id, now, event);
+        }
+        self.shared.observers.see(self.id, now, event);
     }
 
     /// Shows what the core has seen since the last time.

@@ -27,6 +27,8 @@ use crate::local_token::local_token;
 use crate::observe::status::Status;
 use crate::observe::{Notice, Observer, Observers};
 use crate::proxy::{Proxies, SystemProxies};
+use crate::sessions::said::Page;
+use crate::sessions::{Session, Sessions};
 use crate::target::{Upstream, Upstreams as Targets};
 use crate::upstream::{PoolLimits, Upstreams, Way};
 use crate::websocket;
@@ -75,6 +77,7 @@ pub(crate) struct Lasting {
     pub(crate) hop: Hop,
     pub(crate) lanes: Lanes,
     pub(crate) websockets: websocket::Memory,
+    pub(crate) sessions: Arc<Sessions>,
     system_proxies: SystemProxies,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
@@ -127,6 +130,7 @@ impl Shared {
                 hop: Hop::of(drawn()),
                 lanes,
                 websockets: websocket::Memory::default(),
+                sessions: Arc::default(),
                 system_proxies,
                 ledger: Mutex::default(),
                 cookies: Mutex::default(),
@@ -201,7 +205,15 @@ fn room(config: &Config) -> Arc<Room> {
     Room::new(usize::try_from(config.bodies.total).unwrap_or(usize::MAX))
 }
 
+/// The most calls of a lane that are looked through for those of one session.
+const IN_LINE: usize = 1000;
+
 impl Lasting {
+    /// How a session is now.
+    pub(crate) fn session_page(&self, session: &Session) -> Page {
+        session.page(self.clock.now(), || self.lanes.views(IN_LINE))
+    }
+
     /// From now on no call waits any more.
     pub(crate) fn start_draining(&self) {
         self.drain.send_replace(true);

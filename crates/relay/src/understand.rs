@@ -32,6 +32,7 @@ use crate::kept::KeptBody;
 use crate::lanes::{Lane, Made, Places};
 use crate::open::{OpenCall, Opening, Place};
 use crate::profile;
+use crate::sessions::Session;
 use crate::shared::Shared;
 use crate::target::Target;
 use crate::waiting::Early;
@@ -109,6 +110,9 @@ impl Understood {
             client.company = interim(shared, parts.version, &wishes).filter(|_| client.kind.skips_interim());
         }
         profile::limit(&shared.config, &mut client);
+        if let Some(session) = parts.extensions.get::<Arc<Session>>() {
+            session.limit(&shared.config, &mut client);
+        }
         let model = peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let by = shared.config.route(path, client.kind, model).cloned();
         let nature = nature(route.operation, kept, peeked.as_ref());
@@ -205,7 +209,8 @@ impl Understood {
             streams: self.streams,
         };
         let call = Call::new(plan, opened);
-        let opening = Opening { id, call, client: self.client, body, lane, place };
+        let session = parts.extensions.get::<Arc<Session>>().cloned();
+        let opening = Opening { id, call, client: self.client, body, lane, place, session };
         let open = OpenCall::new(Arc::clone(shared), opening);
         open.emit(&Event::CallOpened { labels: labels.into(), inherited_sends: before.sends });
         let way = shared.way(&target.upstream, parts.version);
