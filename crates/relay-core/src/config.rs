@@ -330,6 +330,11 @@ pub struct Waiting {
     /// After how long of being held the person in front of Codex is shown so. 15 s: nobody should wonder for longer than
     /// 20 s, and most waits are shorter.
     pub notice: Option<Duration>,
+    /// Whether `run` says in the terminal's title what is held. On: it costs the client nothing, and is the one place
+    /// beside the client's screen where the person looks.
+    pub title: bool,
+    /// Whether `run` tells the desktop of what is held for long. Off: a notice interrupts.
+    pub desktop: bool,
 }
 
 impl Default for Waiting {
@@ -339,6 +344,8 @@ impl Default for Waiting {
             early_commit: None,
             heartbeat: Duration::from_secs(15),
             notice: Some(Duration::from_secs(15)),
+            title: true,
+            desktop: false,
         }
     }
 }

@@ -16,6 +16,8 @@ use crate::inbound::{connection, turn_away};
 use crate::observe::status::Status;
 use crate::observe::{LaneName, Notice, Observer};
 use crate::proxy::SystemProxies;
+use crate::sessions::said::Page;
+use crate::sessions::{Holder, Sessions};
 use crate::shared::{Common, Shared};
 use crate::target::Upstreams as Targets;
 use crate::words::{lang, start};
@@ -83,6 +85,18 @@ impl Relay {
     #[must_use]
     pub fn status(&self) -> Arc<Status> {
         Arc::clone(&self.current.load().status)
+    }
+
+    /// The sessions of clients that somebody started.
+    #[must_use]
+    pub fn sessions(&self) -> Arc<Sessions> {
+        Arc::clone(&self.current.load().sessions)
+    }
+
+    /// How a session is that somebody holds.
+    #[must_use]
+    pub fn session_page(&self, holder: &Holder) -> Page {
+        self.current.load().session_page(holder.session())
     }
 
     /// The settings in force.

@@ -97,24 +97,19 @@ const FLAGS_OF: [(&[&str], &[&str]); 5] = [
 
 const TOP_EXAMPLES: &str = "Examples:
   steady-relay                 listen on 127.0.0.1:8787, for all your clients
-  steady-relay run -- codex    start Codex with a relay of its own";
+  steady-relay run -- codex    start Codex with a relay in front of it";
 
 const SERVE_EXAMPLES: &str = "Examples:
   steady-relay serve --port 9000
   steady-relay serve --upstream https://api.example.com/v1 --profile patient";
 
-const RUN_EXAMPLES: &str = "Clients that it can start:
-  codex     Codex CLI
-  claude    Claude Code
-Every other client: start `steady-relay` by itself, and give the client its
-address as base URL, for example
-  OPENAI_BASE_URL=http://127.0.0.1:8787/v1        OpenAI's SDKs
-  ANTHROPIC_BASE_URL=http://127.0.0.1:8787        Anthropic's SDKs
-  GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:8787    Gemini CLI
+const RUN_EXAMPLES: &str = "Clients that it knows: codex, claude, gemini, opencode, aider.
+Every other program gets the variables that SDKs read: OPENAI_BASE_URL,
+ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL and their like.
 
 Examples:
   steady-relay run -- codex exec \"fix the failing test\"
-  steady-relay run --profile patient -- claude";
+  steady-relay run --profile patient -- python job.py";
 
 const CONFIG_EXAMPLES: &str = "Examples:
   steady-relay config show --origin
@@ -230,10 +225,12 @@ pub enum Verb {
     /// Listen and relay until told to stop (the default).
     #[command(after_help = SERVE_EXAMPLES, after_long_help = SERVE_EXAMPLES)]
     Serve,
-    /// Start a client with a relay of its own on a free port, and end the relay with it.
+    /// Start a client so that its requests come through a relay: the one that runs, or one of its own.
     ///
-    /// Nothing is written to disk: the client is told by its environment and its own flags. Its terminal, signals
-    /// and exit code pass through.
+    /// A relay of yours that listens on the configured port is joined, so that all clients wait together. Where there
+    /// is none, and wherever a flag of the relay is given, the client has one of its own, which ends with it. Nothing
+    /// is written to disk: the client is told by its environment and its own flags. Its terminal, signals and exit code
+    /// pass through.
     #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_EXAMPLES)]
     Run(Run),
     /// Watch the relay work against a pretend service that runs out of capacity. Needs no account.
@@ -304,6 +301,9 @@ pub enum ConfigVerb {
 /// The client to run.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Run {
+    /// Start a relay of the client's own, also where one could be joined
+    #[arg(long)]
+    pub own: bool,
     /// The client and its arguments, such as `codex` or `claude`.
     #[arg(value_name = "CLIENT", required = true, trailing_var_arg = true)]
     pub command: Vec<OsString>,
@@ -479,7 +479,11 @@ mod tests {
         ] {
             let cli = parse(line);
             let command = ["codex", "exec", "--port", "2", "--", "x"].map(OsString::from).to_vec();
-            assert_eq!((cli.verb(), &cli.flags), (&Verb::Run(Run { command }), &port("1")), "{line}");
+            assert_eq!(
+                (cli.verb(), &cli.flags),
+                (&Verb::Run(Run { own: false, command }), &port("1")),
+                "{line}"
+            );
         }
     }
 
@@ -518,7 +522,11 @@ mod tests {
             assert_eq!((asked.exit_code(), asked.to_string()), (0, shown.to_string()), "{line}");
         }
         let client = parse("steady-relay run help");
-        assert_eq!(client.verb(), &Verb::Run(Run { command: vec!["help".into()] }), "that is the client's");
+        assert_eq!(
+            client.verb(),
+            &Verb::Run(Run { own: false, command: vec!["help".into()] }),
+            "that is the client's"
+        );
     }
 
     #[test]
@@ -603,8 +611,7 @@ mod tests {
             let flowing = help.split_whitespace().collect::<Vec<_>>().join(" ");
             let help = help + &flowing;
             for words in [
-                "\n  codex  ",
-                "\n  claude  ",
+                "codex, claude, gemini, opencode, aider",
                 "OPENAI_BASE_URL",
                 "ANTHROPIC_BASE_URL",
                 "[default: a free one]",

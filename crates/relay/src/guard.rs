@@ -171,6 +171,11 @@ impl Guard {
         })
     }
 
+    /// Whether this is the token that every request must carry.
+    pub(crate) fn is_token(&self, given: &str) -> bool {
+        self.token.as_ref().is_some_and(|token| bool::from(given.as_bytes().ct_eq(token.as_bytes())))
+    }
+
     /// Checks the token. Answers the path and query without a token prefix, where there was one.
     ///
     /// # Errors

@@ -43,6 +43,7 @@ pub mod reload;
 pub mod reply;
 pub mod run;
 mod serve;
+pub mod sessions;
 pub mod settings;
 mod shared;
 pub mod target;

@@ -34,6 +34,15 @@ pub(crate) fn local_token(folder: Option<&Path>) -> Option<String> {
     }
 }
 
+/// The token of this folder, if there is one. Nothing is written.
+#[must_use]
+pub(crate) fn known(folder: &Path) -> Option<String> {
+    match look(&folder.join(NAME)) {
+        Found::Token(token) => Some(token),
+        Found::Nothing | Found::Torn | Found::Other => None,
+    }
+}
+
 /// What is where the file should be.
 enum Found {
     Token(String),

@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     };
     let ended = match cli.verb() {
         Verb::Serve => serve::serve(&cli.flags),
-        Verb::Run(client) => run::run(&cli.flags, &client.command),
+        Verb::Run(client) => run::run(&cli.flags, client),
         Verb::Demo(options) => demo::demo(options),
         Verb::Completions { shell } => completions::completions(*shell),
         Verb::Man { dir } => man::man(dir.as_deref()),

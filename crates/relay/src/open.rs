@@ -17,6 +17,8 @@ use relay_core::{Moment, notice};
 use crate::clock::{RealDice, sleep_until};
 use crate::kept::KeptBody;
 use crate::lanes::{Lane, Ticket, Turn, Word};
+use crate::observe::Observer as _;
+use crate::sessions::Session;
 use crate::shared::Shared;
 
 /// An open call.
@@ -32,6 +34,8 @@ pub(crate) struct OpenCall {
     model: Option<Box<str>>,
     /// What its lane said when it went back into the line.
     turn: Option<Turn>,
+    /// The session of a client that somebody started.
+    session: Option<Arc<Session>>,
     closed: bool,
 }
 
@@ -45,6 +49,7 @@ pub(crate) struct Opening {
     pub(crate) place: Place,
     /// The model that it asks for, as a label.
     pub(crate) model: Option<Box<str>>,
+    pub(crate) session: Option<Arc<Session>>,
 }
 
 /// What decides about the place of a call among others that wait.
@@ -81,13 +86,26 @@ enum Over {
 
 impl OpenCall {
     pub(crate) fn new(shared: Arc<Shared>, opening: Opening) -> Self {
-        let Opening { id, call, client, body, lane, place, model } = opening;
+        let Opening { id, call, client, body, lane, place, model, session } = opening;
         let idle = match client.limit {
             Some(limit) => shared.config.timeouts.idle.max(limit),
             None => shared.config.timeouts.idle,
         };
         let ticket = Ticket::new(lane, id);
-        Self { shared, id, call, client, body, idle, ticket, place, model, turn: None, closed: false }
+        Self {
+            shared,
+            id,
+            call,
+            client,
+            body,
+            idle,
+            ticket,
+            place,
+            model,
+            turn: None,
+            session,
+            closed: false,
+        }
     }
 
     /// The call waits in its lane from now on, if it does not yet.
@@ -278,7 +296,11 @@ impl OpenCall {
 
     /// Shows an event of this call.
     pub(crate) fn emit(&self, event: &Event) {
-        self.shared.observers.see(self.id, self.now(), event);
+        let now = self.now();
+        if let Some(session) = &self.session {
+            session.status.see(self.id, now, event);
+        }
+        self.shared.observers.see(self.id, now, event);
     }
 
     /// Shows what the core has seen since the last time.

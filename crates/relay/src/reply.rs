@@ -99,6 +99,8 @@ enum Kind {
     Cutting(Box<Answer>),
     /// A stream that began before its answer.
     Early(Box<EarlyStream>),
+    /// Our own words, and then nothing until this is ready.
+    Held(Option<Bytes>, Pin<Box<dyn Future<Output = ()> + Send>>),
 }
 
 impl std::fmt::Debug for Kind {
@@ -109,6 +111,7 @@ impl std::fmt::Debug for Kind {
             Self::Passing(_) => "Passing",
             Self::Cutting(_) => "Cutting",
             Self::Early(_) => "Early",
+            Self::Held(..) => "Held",
         })
     }
 }
@@ -185,6 +188,11 @@ impl ReplyBody {
     /// A stream that began before its answer.
     pub(crate) fn early(stream: EarlyStream) -> Self {
         Self::of(Kind::Early(Box::new(stream)))
+    }
+
+    /// Our own words, and no end before this is ready; it is dropped when the client goes.
+    pub(crate) fn held(words: Bytes, until: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self::of(Kind::Held(Some(words), Box::pin(until)))
     }
 
     /// Nothing more of it goes to the client, who is told why.
@@ -354,6 +362,10 @@ impl Kind {
             Self::Passing(passing) => passing.poll_frame(cx),
             Self::Cutting(answer) => Poll::Ready(Some(answer.next_held().ok_or(Abort::Cut))),
             Self::Early(stream) => stream.poll_frame(cx),
+            Self::Held(words, until) => match words.take() {
+                Some(words) => Poll::Ready(Some(Ok(Frame::data(words)))),
+                None => until.as_mut().poll(cx).map(|()| None),
+            },
         }
     }
 }
@@ -386,7 +398,7 @@ impl Body for ReplyBody {
             Kind::Own(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
             Kind::Plain(body) => body.is_end_stream(),
             Kind::Passing(passing) => passing.left == Some(0) && passing.is_whole(),
-            Kind::Cutting(_) | Kind::Early(_) => false,
+            Kind::Cutting(_) | Kind::Early(_) | Kind::Held(..) => false,
         }
     }
 
@@ -395,7 +407,7 @@ impl Body for ReplyBody {
             Kind::Own(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Kind::Plain(body) => body.size_hint(),
             Kind::Passing(passing) => passing.left.map_or_else(SizeHint::new, SizeHint::with_exact),
-            Kind::Cutting(_) | Kind::Early(_) => SizeHint::new(),
+            Kind::Cutting(_) | Kind::Early(_) | Kind::Held(..) => SizeHint::new(),
         }
     }
 }

@@ -23,6 +23,7 @@ use crate::guard;
 use crate::inbound::Line;
 use crate::observe::Notice;
 use crate::reply::{Abort, ReplyBody, in_our_words};
+use crate::sessions::{self, RETURN, Session};
 use crate::shared::Shared;
 use crate::target::{self, Target};
 use crate::understand::{Came, Understood};
@@ -46,9 +47,20 @@ pub(crate) async fn serve(
         let parts = request.into_parts().0;
         return Ok(hang_up(in_refusing_words(&shared, &parts, parts.uri.path(), malformed)));
     }
+    if let Some((key, _)) = guard::path_and_query(request.uri()).and_then(sessions::key_in) {
+        returns(&shared, key).await;
+    }
     match checked(&shared, &request) {
+        Ok(Checked::Ours(path)) if sessions::is_ours(&path) => {
+            Ok(Box::pin(sessions::answer(shared, request, path)).await)
+        }
         Ok(Checked::Ours(path)) => Ok(admin::answer(&shared, request.method(), request.headers(), &path)),
-        Ok(Checked::Forward(full)) => forward(shared, request, Addressed::of(full), line).await,
+        Ok(Checked::Forward(full, session)) => {
+            if let Some(session) = session {
+                request.extensions_mut().insert(session);
+            }
+            forward(shared, request, Addressed::of(full), line).await
+        }
         Err(refused) => {
             let path = request.uri().path().to_owned();
             Ok(refuse(&shared, request, &path, refused).await)
@@ -59,8 +71,8 @@ pub(crate) async fn serve(
 enum Checked {
     /// One of our own endpoints.
     Ours(String),
-    /// The path and query to forward.
-    Forward(String),
+    /// The path and query to forward, and the session that the path named.
+    Forward(String, Option<Arc<Session>>),
 }
 
 /// Why the relay itself says no.
@@ -108,6 +120,13 @@ impl Refused {
     fn malformed(status: StatusCode, what: &str) -> Self {
         let words = door::malformed(lang(), what);
         Self { status, fault: Fault::BadRequest, code: "malformed_request", words }
+    }
+
+    fn session() -> Self {
+        let words = "the path names a session that is over, or none of this relay\nhint: start the client with \
+                     `steady-relay run` again";
+        let fault = Fault::Authentication;
+        Self { status: StatusCode::FORBIDDEN, fault, code: "no_session", words: words.to_owned() }
     }
 
     /// RFC 5842, section 7.2.
@@ -172,11 +191,33 @@ fn hang_up(mut response: Response<ReplyBody>) -> Response<ReplyBody> {
     response
 }
 
+/// A relay that has just begun gives the session of a call some time to come back.
+async fn returns(shared: &Shared, key: sessions::SessionKey) {
+    let left = RETURN.checked_sub(shared.clock.now().since(shared.started)).filter(|left| !left.is_zero());
+    let is_known = shared.sessions.find(key).is_some() || shared.guard.is_token(&key.to_string());
+    if let (Some(left), false) = (left, is_known) {
+        // Late or not, it is looked up next.
+        let _in_time = Box::pin(tokio::time::timeout(left, shared.sessions.opens(key))).await;
+    }
+}
+
 fn checked(shared: &Shared, request: &Request<Incoming>) -> Result<Checked, Refused> {
     let headers = request.headers();
     let full = guard::path_and_query(request.uri()).unwrap_or("");
-    let stripped = shared.guard.token(headers, full)?;
-    let full = stripped.unwrap_or_else(|| full.to_owned());
+    let (full, session) = match sessions::key_in(full) {
+        Some((key, rest)) if !shared.guard.is_token(&key.to_string()) => {
+            // Without its session it would go to a service as it is, key and all.
+            let session = shared.sessions.find(key).ok_or_else(Refused::session)?;
+            let slash = if rest.starts_with('/') { "" } else { "/" };
+            // Whoever has a key was let in by somebody with the local token.
+            (format!("{slash}{rest}"), Some(session))
+        }
+        // What is answered there says nothing to anyone who does not know the local token.
+        None if path_of(full) == sessions::said::PATH && *request.method() == Method::GET => {
+            (full.to_owned(), None)
+        }
+        Some(_) | None => (shared.guard.token(headers, full)?.unwrap_or_else(|| full.to_owned()), None),
+    };
     let path = path_of(&full);
     if admin::is_ours(path) {
         shared.guard.control(headers)?;
@@ -186,7 +227,7 @@ fn checked(shared: &Shared, request: &Request<Incoming>) -> Result<Checked, Refu
     if let Some(words) = shared.hop.came_round(headers) {
         return Err(Refused::loops(words));
     }
-    Ok(Checked::Forward(full))
+    Ok(Checked::Forward(full, session))
 }
 
 /// Where a request is addressed to.
@@ -242,8 +283,12 @@ fn in_refusing_words(shared: &Shared, parts: &Parts, path: &str, refused: Refuse
     // These two send a 5xx again, whatever stands beside it.
     let insists = matches!(kind, Kind::Codex | Kind::GeminiCli) && refused.status.is_server_error();
     let status = if insists { StatusCode::BAD_REQUEST } else { refused.status }.as_u16();
-    // A token that is wrong here may be right elsewhere.
-    let shown = if path.starts_with("/~") { "/TOKEN" } else { path };
+    // A token that is wrong here may be right elsewhere, and so may a key.
+    let shown = match path {
+        path if path.starts_with("/~") => "/TOKEN",
+        path if sessions::is_ours(path) => sessions::said::PATH,
+        path => path,
+    };
     shared.observers.notice(&Notice::TurnedAway { status, code: refused.code, path: label(shown) });
     let (content_type, body) = if kind == Kind::Codex {
         // Codex prints the text of a 400 as it is.
@@ -275,10 +320,7 @@ async fn forward(
     let verdict = judge(request.headers(), &full);
     let ask = target::Ask { method: &request.method().clone(), path_and_query: &full, verdict: &verdict };
     // A route may name the upstream by the model, which stands in the body; else this is the last word.
-    let by_head = match &to {
-        Some(name) => shared.targets.addressed(name, ask),
-        None => shared.targets.target(ask),
-    };
+    let by_head = by_head(&shared, request.extensions().get(), to.as_deref(), ask);
     let may_be_routed = to.is_none() && shared.config.routes.iter().any(|route| route.upstream.is_some());
     let target = match by_head {
         // Over HTTP the client hears why.
@@ -340,6 +382,20 @@ async fn forward(
             company.keep(Box::pin(drive.run())).await
         }
         Err(refused) => Ok(in_refusing_words(&shared, &parts, path_of(&full), refused)),
+    }
+}
+
+/// Where a request goes, as far as its head tells. A session's own upstreams come before those of the settings.
+fn by_head(
+    shared: &Shared,
+    session: Option<&Arc<Session>>,
+    to: Option<&str>,
+    ask: target::Ask<'_>,
+) -> Result<Target, target::Refusal> {
+    let Some(name) = to else { return shared.targets.target(ask) };
+    match session.and_then(|session| session.upstream(name)) {
+        Some(upstream) => target::to(upstream, ask),
+        None => shared.targets.addressed(name, ask),
     }
 }
 

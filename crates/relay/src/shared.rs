@@ -28,6 +28,8 @@ use crate::observe::status::Status;
 use crate::observe::{Notice, Observer, Observers};
 use crate::parked::Parked;
 use crate::proxy::{Proxies, SystemProxies};
+use crate::sessions::said::Page;
+use crate::sessions::{Session, Sessions};
 use crate::target::{Upstream, Upstreams as Targets};
 use crate::upstream::{PoolLimits, Upstreams, Way};
 use crate::websocket;
@@ -77,6 +79,7 @@ pub(crate) struct Lasting {
     pub(crate) lanes: Lanes,
     pub(crate) websockets: websocket::Memory,
     pub(crate) parked: Parked,
+    pub(crate) sessions: Arc<Sessions>,
     system_proxies: SystemProxies,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
@@ -130,6 +133,7 @@ impl Shared {
                 lanes,
                 websockets: websocket::Memory::default(),
                 parked: Parked::default(),
+                sessions: Arc::default(),
                 system_proxies,
                 ledger: Mutex::default(),
                 cookies: Mutex::default(),
@@ -204,7 +208,15 @@ fn room(config: &Config) -> Arc<Room> {
     Room::new(usize::try_from(config.bodies.total).unwrap_or(usize::MAX))
 }
 
+/// The most calls of a lane that are looked through for those of one session.
+const IN_LINE: usize = 1000;
+
 impl Lasting {
+    /// How a session is now.
+    pub(crate) fn session_page(&self, session: &Session) -> Page {
+        session.page(self.clock.now(), || self.lanes.views(IN_LINE))
+    }
+
     /// From now on no call waits any more.
     pub(crate) fn start_draining(&self) {
         self.drain.send_replace(true);

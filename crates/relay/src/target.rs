@@ -399,7 +399,8 @@ impl Upstreams {
     }
 }
 
-fn to(upstream: &Arc<Upstream>, ask: Ask<'_>) -> Result<Target, Refusal> {
+/// Where a request goes that is meant for this upstream.
+pub(crate) fn to(upstream: &Arc<Upstream>, ask: Ask<'_>) -> Result<Target, Refusal> {
     if *ask.method == Method::CONNECT || !ask.path_and_query.starts_with('/') {
         return Err(Refusal::NoPath);
     }

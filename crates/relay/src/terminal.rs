@@ -27,6 +27,27 @@ const fn understands() -> bool {
     true
 }
 
+/// The terminal that this program was started from, to write to: where there is one, it is no dumb one, and we are in
+/// front of it.
+pub(crate) fn controlling() -> Option<std::fs::File> {
+    if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
+        return None;
+    }
+    #[cfg(unix)]
+    {
+        let terminal = std::fs::OpenOptions::new().write(true).open("/dev/tty").ok()?;
+        let front = rustix::termios::tcgetpgrp(&terminal).ok()?;
+        (front == rustix::process::getpgrp()).then_some(terminal)
+    }
+    #[cfg(windows)]
+    {
+        let console = std::fs::OpenOptions::new().write(true).open("CONOUT$").ok()?;
+        understands().then_some(console)
+    }
+    #[cfg(not(any(unix, windows)))]
+    None
+}
+
 /// How large it is now.
 pub(crate) fn size() -> Size {
     #[cfg(unix)]

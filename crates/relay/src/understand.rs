@@ -33,6 +33,7 @@ use crate::kept::KeptBody;
 use crate::lanes::{Lane, Made, Places};
 use crate::open::{OpenCall, Opening, Place};
 use crate::profile;
+use crate::sessions::Session;
 use crate::shared::Shared;
 use crate::target::Target;
 use crate::waiting::Early;
@@ -111,6 +112,9 @@ impl Understood {
             client.company = interim(shared, parts.version, &wishes).filter(|_| client.kind.skips_interim());
         }
         profile::limit(&shared.config, &mut client);
+        if let Some(session) = parts.extensions.get::<Arc<Session>>() {
+            session.limit(&shared.config, &mut client);
+        }
         let model = peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let by = shared.config.route(path, client.kind, model).cloned();
         let nature = nature(route.operation, kept, peeked.as_ref());
@@ -216,7 +220,8 @@ impl Understood {
                 };
                 let call = Call::new(plan, opened);
                 let model = labels.model.clone();
-                let opening = Opening { id, call, client: self.client, body, lane, place, model };
+                let session = parts.extensions.get::<Arc<Session>>().cloned();
+                let opening = Opening { id, call, client: self.client, body, lane, place, model, session };
                 let open = OpenCall::new(Arc::clone(shared), opening);
                 open.emit(&Event::CallOpened { labels: labels.into(), inherited_sends: before.sends });
                 open

@@ -11,7 +11,7 @@ fn shell(script: &str) -> Plan {
         args: vec!["-c".into(), script.into()],
         env: Vec::new(),
         notices: Vec::new(),
-        upstream: None,
+        upstreams: Vec::new(),
         claude_limit: None,
     }
 }

@@ -10,6 +10,7 @@ use relay_core::{Fault, Moment};
 use serde::Serialize;
 
 use super::{LaneName, Notice, Observer};
+use crate::sessions::said::{Held, Sums};
 
 /// Sums since the start. `docs/status.md` says what each field of the page means, in words for its readers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -61,6 +62,16 @@ struct Open {
     since: Moment,
     sends: u32,
     doing: Doing,
+    /// Since when its client waits for more than a send, and what went wrong, until it is answered.
+    held: Option<(Moment, Option<Fault>)>,
+}
+
+impl Open {
+    fn waits(&mut self, until: Option<Moment>, fault: Option<Fault>, now: Moment) {
+        self.doing = Doing::Waiting { until, fault };
+        let (since, before) = self.held.unwrap_or((now, None));
+        self.held = Some((since, fault.or(before)));
+    }
 }
 
 #[derive(Debug, Default)]
@@ -226,6 +237,56 @@ impl Status {
         self.board().open.len()
     }
 
+    /// The sums of `run`'s closing line.
+    #[must_use]
+    pub fn sums(&self) -> Sums {
+        let totals = self.totals();
+        Sums {
+            calls: totals.met_fault,
+            at_capacity: totals.calls_short_of_capacity,
+            recovered: totals.calls_saved,
+            waited_s: (totals.waited_s * 1000.0).round() / 1000.0,
+            sends: totals.retried_sends,
+            lost: totals.calls_lost,
+            maybe_billed_twice: totals.maybe_billed_twice,
+        }
+    }
+
+    /// How many calls are open, and those of them that are held; `lanes` are asked where one stands in line.
+    pub(crate) fn held(
+        &self,
+        now: Moment,
+        lanes: impl FnOnce() -> Vec<(LaneName, View)>,
+    ) -> (usize, Vec<Held>) {
+        let (open, held) = {
+            let board = self.board();
+            let held = board.open.iter().filter_map(|(id, open)| Some((*id, open.held?, open.clone())));
+            (board.open.len(), held.collect::<Vec<_>>())
+        };
+        let in_line = |open: &Open| matches!(open.doing, Doing::Waiting { until: None, .. });
+        let lanes = if held.iter().any(|(.., open)| in_line(open)) { lanes() } else { Vec::new() };
+        let next_in_line = |id: CallId| {
+            let lane = lanes.iter().find(|(_, view)| view.line.iter().any(|place| place.call == id));
+            lane.and_then(|(_, view)| view.next)
+        };
+        let shown = |(id, (since, fault), open): (CallId, (Moment, Option<Fault>), Open)| {
+            let next = match open.doing {
+                Doing::Waiting { until, .. } => until.or_else(|| next_in_line(id)),
+                Doing::Opening | Doing::Sending | Doing::Streaming => None,
+            };
+            Held {
+                call: id.to_string(),
+                model: open.labels.model.as_deref().map(str::to_owned),
+                upstream: open.labels.upstream.to_string(),
+                fault: fault.map(|fault| fault.name().to_owned()),
+                held_s: tenths(now.since(since)),
+                next_try_in_s: next.map(|next| tenths(next.since(now))),
+                sending: open.doing == Doing::Sending,
+            }
+        };
+        (open, held.into_iter().map(shown).collect())
+    }
+
     /// The page as it stands `now`, with these lanes; the relay started at `started`.
     #[must_use]
     pub fn page(&self, started: Moment, now: Moment, lanes: Vec<(LaneName, View)>) -> Page {
@@ -280,7 +341,7 @@ impl Observer for Status {
                 totals.calls += 1;
                 open.insert(
                     call,
-                    Open { labels: labels.clone(), since: at, sends: 0, doing: Doing::Opening },
+                    Open { labels: labels.clone(), since: at, sends: 0, doing: Doing::Opening, held: None },
                 );
             }
             Event::SendStarted { send } => {
@@ -292,18 +353,18 @@ impl Observer for Status {
             Event::WaitStarted { wait, fault, .. } => {
                 totals.waits += 1;
                 if let Some(open) = open.get_mut(&call) {
-                    open.doing = Doing::Waiting { until: Some(at + *wait), fault: Some(*fault) };
+                    open.waits(Some(at + *wait), Some(*fault), at);
                 }
             }
             Event::InLine { fault, .. } => {
                 totals.waits += 1;
                 if let Some(open) = open.get_mut(&call) {
-                    open.doing = Doing::Waiting { until: None, fault: *fault };
+                    open.waits(None, *fault, at);
                 }
             }
             Event::Committed { .. } => {
                 if let Some(open) = open.get_mut(&call) {
-                    open.doing = Doing::Streaming;
+                    (open.doing, open.held) = (Doing::Streaming, None);
                 }
             }
             Event::StreamCut { .. } => totals.streams_cut += 1,

@@ -234,7 +234,7 @@ mod tests {
                 args: vec!["-c".into(), script.into()],
                 env: vec![("STEADY_TEST".into(), "a b\"c".into())],
                 notices: Vec::new(),
-                upstream: None,
+                upstreams: Vec::new(),
                 claude_limit: None,
             }
         }

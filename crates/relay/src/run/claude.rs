@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::{Plan, RelayAddr, RunError, Surroundings, forwards_to, own_upstream};
+use super::{Own, Plan, RelayAddr, RunError, Surroundings};
+use crate::words;
 
 const BASE_URL: &str = "ANTHROPIC_BASE_URL";
 const REQUEST_LIMIT: &str = "API_TIMEOUT_MS";
@@ -28,6 +29,11 @@ const AFTER_IDLE: Duration = Duration::from_secs(57);
 /// Services that Claude Code reaches by other means than a base URL.
 const OTHER_CLOUDS: [&str; 3] =
     ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
+
+/// What holds a key, and comes before a login; and the login of a machine without a browser.
+const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"];
+const KEY_HELPER: &str = "apiKeyHelper";
+const LOGIN_TOKEN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 
 /// What the name of a variable with a secret has in it.
 const SECRET_WORDS: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "HEADER", "CREDENTIAL"];
@@ -55,6 +61,14 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
             plan.notices.push(format!("{cloud} is set: Claude Code's requests go around the relay"));
         }
     }
+    if is_subscription(around, &layers, &|name| find(name).is_some()) {
+        let lang = words::lang();
+        plan.notices.extend([
+            words::run::claude_leaves_off(lang),
+            words::run::claude_retries(lang),
+            words::run::claude_without(lang),
+        ]);
+    }
     let mut ours = vec![(BASE_URL, relay.base())];
     for (name, value) in LONG_LIMITS {
         if find(name).is_none() {
@@ -68,24 +82,46 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
             .or_else(|| Some(find(name)?.0))
     }));
     if let Some((url, origin, kind)) = find(BASE_URL) {
-        let origin = format!("{BASE_URL} in {origin}");
-        let upstream = if relay.has_upstream { None } else { Some(own_upstream(&url, &origin, relay)?) };
+        let own = Own { url, origin: format!("{BASE_URL} in {origin}") };
+        let base = if relay.has_upstream { relay.base() } else { plan.stand_in("claude", &own, relay)? };
         if kind == Kind::Managed {
             return Err(RunError::Immovable {
                 client: "claude",
-                why: format!("{origin} wins over everything a session can say"),
+                why: format!("{} wins over everything a session can say", own.origin),
                 hint: format!("ask whoever manages that file to set {BASE_URL} to a relay that stays up"),
             });
         }
-        plan.notices.extend(upstream.as_ref().map(|upstream| forwards_to(upstream, &origin)));
-        plan.upstream = upstream;
         if kind == Kind::Settings {
             given.keeps_secrets()?;
-            plan.args = given.with_settings(std::mem::take(&mut plan.args), relay);
+            plan.args = given.with_settings(std::mem::take(&mut plan.args), &base);
+        }
+        if let Some((_, value)) = ours.iter_mut().find(|(name, _)| *name == BASE_URL) {
+            *value = base;
         }
     }
     plan.env.extend(ours.into_iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
     Ok(())
+}
+
+/// Whether it goes by a claude.ai login, to which a custom base URL makes a difference. A key of any kind comes first.
+fn is_subscription(around: Surroundings<'_>, layers: &[Layer], is_set: &dyn Fn(&str) -> bool) -> bool {
+    if KEYS.iter().any(|name| is_set(name))
+        || layers.iter().any(|layer| layer.settings.contains_key(KEY_HELPER))
+    {
+        return false;
+    }
+    let named = around.variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
+    let beside = named.clone().or_else(|| around.home()).map(|folder| folder.join(".claude.json"));
+    let within = named.or_else(|| Some(around.home()?.join(".claude")));
+    let within = within.map(|folder| folder.join(".credentials.json"));
+    // The first may be longer than what is read of it, and some systems keep the login elsewhere than in the second.
+    // Of neither anything is told.
+    let holds = |file: Option<PathBuf>, key: &str| {
+        let text = file.and_then(|file| around.text(&file).ok().flatten());
+        let all = text.and_then(|text| serde_json::from_str::<Map<String, Value>>(&text).ok());
+        all.is_some_and(|all| all.get(key).is_some_and(Value::is_object))
+    };
+    is_set(LOGIN_TOKEN) || holds(beside, "oauthAccount") || holds(within, "claudeAiOauth")
 }
 
 /// How long it waits for the head of an answer, by the variables that are in force.
@@ -237,13 +273,13 @@ impl Given {
     }
 
     /// The arguments with our base URL in `--settings`, the user's own ones kept beside it.
-    fn with_settings(&self, mut args: Vec<OsString>, relay: RelayAddr) -> Vec<OsString> {
+    fn with_settings(&self, mut args: Vec<OsString>, base: &str) -> Vec<OsString> {
         let mut settings = self.settings.clone().unwrap_or_default();
         let env = settings.entry("env").or_insert_with(|| Value::Object(Map::new()));
         if !env.is_object() {
             *env = Value::Object(Map::new());
         }
-        env[BASE_URL] = Value::String(relay.base());
+        env[BASE_URL] = Value::String(base.to_owned());
         let ours = ["--settings".to_owned(), Value::Object(settings).to_string()].map(OsString::from);
         let at = if self.settings.is_some() { self.at.clone() } else { None };
         args.splice(at.unwrap_or(0..0), ours);
@@ -253,13 +289,15 @@ impl Given {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Machine, variable};
+    use super::super::tests::{Machine, upstreams, variable};
     use super::*;
 
     const USER: &str = "/home/u/.claude/settings.json";
     const PROJECT: &str = "/project/.claude/settings.json";
     const LOCAL: &str = "/project/.claude/settings.local.json";
-    const OURS: &str = "http://127.0.0.1:4567";
+    const OURS: &str = "http://127.0.0.1:4567/~000000000000000000000000000000ab";
+    /// Where there is an upstream of the user's own.
+    const OWN: &str = "http://127.0.0.1:4567/~000000000000000000000000000000ab/to/claude";
 
     fn claude(machine: &Machine, args: &[&str]) -> Plan {
         machine.plan(&[&["claude"], args].concat()).unwrap()
@@ -273,8 +311,8 @@ mod tests {
         format!(r#"{{"env":{{"ANTHROPIC_BASE_URL":"{url}"}}}}"#)
     }
 
-    fn upstream(plan: &Plan) -> Option<String> {
-        plan.upstream.as_ref().map(|upstream| upstream.url.to_string())
+    fn upstream(plan: &Plan) -> Option<&str> {
+        upstreams(plan).first().map(|(_, url)| *url)
     }
 
     #[test]
@@ -286,6 +324,37 @@ mod tests {
         assert_eq!(variable(&plan, IDLE_LIMIT), Some("1800000"));
         assert_eq!((upstream(&plan), plan.notices.len()), (None, 0));
         assert_eq!(plan.claude_limit, Some(Duration::from_secs(1857)));
+    }
+
+    #[test]
+    fn a_subscription_is_told_what_is_off_and_a_key_is_not() {
+        const STATE: &str = "/home/u/.claude.json";
+        let login = Machine::new().file(STATE, r#"{"oauthAccount":{"emailAddress":"me@hush.example"}}"#);
+        let plan = claude(&login, &[]);
+        let told = plan.notices.join("\n");
+        assert_eq!(plan.notices.len(), 3, "{told}");
+        for part in ["Remote Control", "tool search", "CLAUDE_CODE_RETRY_WATCHDOG", "without `run`"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        assert!(!told.contains("hush"));
+        for login in [
+            Machine::new().env("CLAUDE_CODE_OAUTH_TOKEN", "x"),
+            Machine::new().file("/home/u/.claude/.credentials.json", r#"{"claudeAiOauth":{}}"#),
+            Machine::new().env("CLAUDE_CONFIG_DIR", "/c").file("/c/.claude.json", r#"{"oauthAccount":{}}"#),
+        ] {
+            assert_eq!(claude(&login, &[]).notices.len(), 3);
+        }
+        for other in [
+            Machine::new(),
+            Machine::new().file(STATE, r#"{"oauthAccount":null}"#),
+            Machine::new().file(STATE, r#"{"oauthAccount":{}}"#).env("ANTHROPIC_API_KEY", "k"),
+            Machine::new().file(STATE, r#"{"oauthAccount":{}}"#).file(USER, r#"{"apiKeyHelper":"x"}"#),
+            Machine::new()
+                .file(STATE, r#"{"oauthAccount":{}}"#)
+                .file(USER, r#"{"env":{"ANTHROPIC_AUTH_TOKEN":"k"}}"#),
+        ] {
+            assert_eq!(claude(&other, &[]).notices, [""; 0]);
+        }
     }
 
     #[test]
@@ -330,8 +399,8 @@ mod tests {
     #[test]
     fn a_base_url_in_the_shell_is_the_upstream() {
         let plan = claude(&Machine::new().env(BASE_URL, "https://gw.example/anthropic"), &[]);
-        assert_eq!(upstream(&plan).as_deref(), Some("https://gw.example/anthropic"));
-        assert_eq!(variable(&plan, BASE_URL), Some(OURS));
+        assert_eq!(upstream(&plan), Some("https://gw.example/anthropic"));
+        assert_eq!(variable(&plan, BASE_URL), Some(OWN));
         assert!(plan.args.is_empty());
     }
 
@@ -340,28 +409,28 @@ mod tests {
         for (path, url) in [(USER, "https://user"), (PROJECT, "https://project"), (LOCAL, "https://local")] {
             let machine = Machine::new().env(BASE_URL, "https://shell").file(path, &base(url));
             let plan = claude(&machine, &["-p", "hi"]);
-            assert_eq!(args(&plan), ["--settings", &base(OURS), "-p", "hi"]);
-            assert_eq!(upstream(&plan).as_deref(), Some(url));
+            assert_eq!(args(&plan), ["--settings", &base(OWN), "-p", "hi"]);
+            assert_eq!(upstream(&plan), Some(url));
             assert!(plan.notices[0].contains(path), "{:?}", plan.notices);
         }
         let all = Machine::new()
             .file(USER, &base("https://user"))
             .file(PROJECT, &base("https://project"))
             .file(LOCAL, &base("https://local"));
-        assert_eq!(upstream(&claude(&all, &[])).as_deref(), Some("https://local"));
+        assert_eq!(upstream(&claude(&all, &[])), Some("https://local"));
         let user_only = claude(&all, &["--setting-sources", "user"]);
-        assert_eq!(upstream(&user_only).as_deref(), Some("https://user"));
+        assert_eq!(upstream(&user_only), Some("https://user"));
         let moved = Machine::new()
             .env("CLAUDE_CONFIG_DIR", "/srv/claude")
             .file(USER, &base("https://no"))
             .file("/srv/claude/settings.json", &base("https://yes"));
-        assert_eq!(upstream(&claude(&moved, &[])).as_deref(), Some("https://yes"));
+        assert_eq!(upstream(&claude(&moved, &[])), Some("https://yes"));
     }
 
     #[test]
     fn settings_on_the_command_line_are_kept_beside_ours() {
         let own = r#"{"model":"opus","env":{"A":"1"}}"#;
-        let merged = format!(r#"{{"model":"opus","env":{{"A":"1","ANTHROPIC_BASE_URL":"{OURS}"}}}}"#);
+        let merged = format!(r#"{{"model":"opus","env":{{"A":"1","ANTHROPIC_BASE_URL":"{OWN}"}}}}"#);
         let user = Machine::new().file(USER, &base("https://user")).file("/project/own.json", own);
         for given in [&["--settings", own, "hi"][..], &["--settings", "own.json", "hi"]] {
             let plan = claude(&user, given);
@@ -369,15 +438,15 @@ mod tests {
             assert_eq!((flag, last), ("--settings", "hi"));
             let value: Value = serde_json::from_str(settings).unwrap();
             assert_eq!(value, serde_json::from_str::<Value>(&merged).unwrap());
-            assert_eq!(upstream(&plan).as_deref(), Some("https://user"));
+            assert_eq!(upstream(&plan), Some("https://user"));
             // Without a base URL in any file there is no need to touch them.
             let machine = Machine::new().file("/project/own.json", own);
             assert_eq!(args(&claude(&machine, given)), given);
         }
         let inside = format!("--settings={}", base("https://flag"));
         let plan = claude(&user, &["-p", &inside]);
-        assert_eq!(args(&plan), ["-p", "--settings", &base(OURS)]);
-        assert_eq!(upstream(&plan).as_deref(), Some("https://flag"));
+        assert_eq!(args(&plan), ["-p", "--settings", &base(OWN)]);
+        assert_eq!(upstream(&plan), Some("https://flag"));
         let behind = claude(&Machine::new(), &["--", "--settings", &base("https://no")]);
         assert_eq!(upstream(&behind), None);
     }

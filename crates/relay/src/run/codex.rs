@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::{Plan, RelayAddr, RunError, Surroundings, base_for, forwards_to, own_upstream};
+use super::{Own, Plan, RelayAddr, RunError, Surroundings};
 
 /// The provider that stands for OpenAI and ChatGPT.
 const BUILT_IN: &str = "openai";
@@ -40,11 +40,7 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
     };
     let mut base = format!("{}/v1", relay.base());
     if let Some((url, origin)) = old.filter(|_| !relay.has_upstream) {
-        let origin = format!("`{key}` {origin}");
-        let upstream = own_upstream(&url, &origin, relay)?;
-        base = base_for(&upstream, relay);
-        plan.notices.push(forwards_to(&upstream, &origin));
-        plan.upstream = Some(upstream);
+        base = plan.stand_in("codex", &Own { url, origin: format!("`{key}` {origin}") }, relay)?;
     }
     if given.remote {
         plan.notices
@@ -266,11 +262,12 @@ fn set(table: &mut Table, key: &str, value: Value) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Machine, variable};
+    use super::super::tests::{BASE, Machine, upstreams, variable};
     use super::*;
 
     const CONFIG: &str = "/home/u/.codex/config.toml";
-    const OURS: &str = "openai_base_url=\"http://127.0.0.1:4567/v1\"";
+    const SHORT: &str = "openai_base_url=\"http://127.0.0.1:4567/v1\"";
+    const OURS: &str = "openai_base_url=\"http://127.0.0.1:4567/~000000000000000000000000000000ab/v1\"";
 
     fn codex(machine: &Machine, args: &[&str]) -> Plan {
         machine.plan(&[&["codex"], args].concat()).unwrap()
@@ -280,8 +277,11 @@ mod tests {
         plan.args.iter().map(|arg| arg.to_str().unwrap()).collect()
     }
 
-    fn upstream(plan: &Plan) -> Option<String> {
-        plan.upstream.as_ref().map(|upstream| upstream.url.to_string())
+    fn upstream(plan: &Plan) -> Option<&str> {
+        upstreams(plan).first().map(|(name, url)| {
+            assert_eq!(*name, "codex");
+            *url
+        })
     }
 
     #[test]
@@ -306,8 +306,8 @@ mod tests {
                       [model_providers.x]\nbase_url = 'https://x'\n[model_providers.y]\nbase_url = 'https://y/v4'\n";
         let x = "model_providers.x.base_url";
         let rows: [(&str, &[&str], String, Option<&str>); 13] = [
-            ("model = 'gpt-x'", &[], OURS.to_owned(), None),
-            ("openai_base_url = 'https://o.example/v1'", &[], OURS.to_owned(), Some("https://o.example/v1")),
+            ("model = 'gpt-x'", &[], SHORT.to_owned(), None),
+            ("openai_base_url = 'https://o.example/v1'", &[], SHORT.to_owned(), Some("https://o.example/v1")),
             (
                 "openai_base_url = 'https://o.example/codex'",
                 &[],
@@ -328,11 +328,11 @@ mod tests {
                 "model_providers.y.base_url=\"http://127.0.0.1:4567/v4\"".to_owned(),
                 Some("https://y/v4"),
             ),
-            (provider, &["-c", "model_provider=openai"], OURS.to_owned(), None),
+            (provider, &["-c", "model_provider=openai"], SHORT.to_owned(), None),
             (
                 provider,
                 &["-c", "model_provider=\"openai\"", "exec", "-copenai_base_url=https://c/v1"],
-                OURS.to_owned(),
+                SHORT.to_owned(),
                 Some("https://c/v1"),
             ),
             (
@@ -353,14 +353,16 @@ mod tests {
                 format!("{x}=\"http://127.0.0.1:4567/v1\""),
                 Some("https://gw.example/openai/v1"),
             ),
-            ("", &["-c", "model_reasoning_effort=high"], OURS.to_owned(), None),
+            ("", &["-c", "model_reasoning_effort=high"], SHORT.to_owned(), None),
         ];
         for (config, given, ours, there) in rows {
             let plan = codex(&Machine::new().file(CONFIG, config), given);
             let args = args(&plan);
+            let base = format!("{BASE}{}", if there.is_some() { "/to/codex" } else { "" });
+            let ours = ours.replace("http://127.0.0.1:4567", &base);
             let at = args.iter().position(|arg| *arg == ours).unwrap_or_else(|| panic!("{config}: {args:?}"));
             assert_eq!(args[at - 1], "-c");
-            assert_eq!(upstream(&plan).as_deref(), there, "{config}");
+            assert_eq!(upstream(&plan), there, "{config}");
             assert_eq!(args.len(), given.len() + 2);
             let loses = |arg: &str| arg.contains("base_url");
             assert!(!args[at + 1..].iter().any(|arg| loses(arg)), "something later wins: {args:?}");
@@ -371,7 +373,8 @@ mod tests {
     fn the_users_other_arguments_keep_their_order() {
         let given = ["-c", "a=1", "exec", "-c", "openai_base_url=https://c/v1", "-p", "x", "-c", "b=2", "hi"];
         let plan = codex(&Machine::new(), &given);
-        let expected = ["-c", given[4], "-c", OURS, "-c", "a=1", "exec", "-p", "x", "-c", "b=2", "hi"];
+        let ours = OURS.replace("/v1", "/to/codex/v1");
+        let expected = ["-c", given[4], "-c", &ours, "-c", "a=1", "exec", "-p", "x", "-c", "b=2", "hi"];
         assert_eq!(args(&plan), expected);
     }
 
@@ -387,15 +390,16 @@ mod tests {
         ] {
             let plan = codex(&Machine::new().file(CONFIG, &format!("openai_base_url = '{old}'")), &[]);
             let base = args(&plan)[1].split('"').nth(1).unwrap().to_owned();
-            let client = format!("{}/responses", base.strip_prefix("http://127.0.0.1:4567").unwrap());
-            let mut upstreams = crate::target::Upstreams::default();
-            upstreams.send_everything_to(plan.upstream.clone().unwrap());
+            let client = format!("{}/responses", base.strip_prefix(&format!("{BASE}/to/codex")).unwrap());
+            let upstream =
+                std::sync::Arc::new(crate::sessions::forwarding(upstream(&plan).unwrap()).unwrap());
             let ask = crate::target::Ask {
                 method: &http::Method::POST,
                 path_and_query: &client,
                 verdict: &crate::credential::Verdict::None,
             };
-            assert_eq!(upstreams.target(ask).unwrap().path_and_query, path, "{old}");
+            let target = crate::target::to(&upstream, ask).unwrap();
+            assert_eq!(target.path_and_query, path, "{old}");
         }
     }
 
@@ -406,15 +410,15 @@ mod tests {
             .file(CONFIG, "openai_base_url = 'https://no/v1'")
             .file("/srv/codex/config.toml", "openai_base_url = 'https://yes/v1'")
             .file("/srv/codex/p.config.toml", "openai_base_url = 'https://profile/v1'");
-        assert_eq!(upstream(&codex(&elsewhere, &[])).as_deref(), Some("https://yes/v1"));
+        assert_eq!(upstream(&codex(&elsewhere, &[])), Some("https://yes/v1"));
         for profile in [&["-p", "p"][..], &["exec", "--profile", "p"], &["--profile=p"], &["-pp"]] {
-            assert_eq!(upstream(&codex(&elsewhere, profile)).as_deref(), Some("https://profile/v1"));
+            assert_eq!(upstream(&codex(&elsewhere, profile)), Some("https://profile/v1"));
         }
         let overridden = codex(&elsewhere, &["-p", "p", "-c", "openai_base_url=https://c/v1"]);
-        assert_eq!(upstream(&overridden).as_deref(), Some("https://c/v1"));
+        assert_eq!(upstream(&overridden), Some("https://c/v1"));
         if cfg!(unix) {
             let system = Machine::new().file(SYSTEM_FILE, "openai_base_url = 'https://system/v1'");
-            assert_eq!(upstream(&codex(&system, &[])).as_deref(), Some("https://system/v1"));
+            assert_eq!(upstream(&codex(&system, &[])), Some("https://system/v1"));
         }
     }
 

@@ -6,9 +6,18 @@
 //!
 //! Each client has a file: what moves it, and what in the user's own settings would undo that.
 
+mod aider;
 mod child;
 mod claude;
 mod codex;
+mod desktop;
+mod files;
+mod gemini;
+pub mod join;
+mod opencode;
+mod title;
+mod variables;
+mod watch;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -17,8 +26,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use child::{Ended, supervise};
+pub use watch::{Link, Watch};
 
-use crate::target::{Upstream, V1, is_version};
+pub use crate::sessions::SessionKey;
+use crate::sessions::forwarding;
+use crate::sessions::said::{NamedUrl, Sums, VERSION, Wanted};
+use crate::target::{Upstream, is_version};
 use crate::words::run;
 use relay_core::Lang;
 use relay_core::units::Invalid;
@@ -28,29 +41,25 @@ use relay_core::units::Invalid;
 pub struct RelayAddr {
     /// The port on 127.0.0.1.
     pub port: u16,
-    /// What it asks its client for, in the path, where it asks at all.
-    pub key: Option<SessionKey>,
+    /// The key of the client's session, which its paths begin with.
+    pub key: SessionKey,
     /// Whether its own settings name the upstream of everything: then what the client's say does not count.
     pub has_upstream: bool,
-}
-
-/// What the relay of one session asks its client for, in place of the token of the settings: the client's arguments
-/// show it to others on the machine, and it is worth nothing after the session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionKey(pub u128);
-
-impl std::fmt::Display for SessionKey {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{:032x}", self.0)
-    }
 }
 
 impl RelayAddr {
     /// The base URL without a path.
     #[must_use]
     pub fn base(self) -> String {
-        let key = self.key.map_or_else(String::new, |key| format!("/~{key}"));
-        format!("http://127.0.0.1:{}{key}", self.port)
+        format!("http://127.0.0.1:{}/~{}", self.port, self.key)
+    }
+
+    /// The base URL under which requests go on to this upstream of the session's own: with its version, if any, so
+    /// that a client finds the paths it would find there.
+    fn base_to(self, name: &str, upstream: &Upstream) -> String {
+        let last = upstream.url.path().rsplit('/').next().unwrap_or_default();
+        let version = if is_version(last) { format!("/{last}") } else { String::new() };
+        format!("{}/to/{name}{version}", self.base())
     }
 
     fn is(self, upstream: &Upstream) -> bool {
@@ -109,8 +118,8 @@ pub struct Plan {
     pub env: Vec<(OsString, OsString)>,
     /// What the user should know, a sentence each.
     pub notices: Vec<String>,
-    /// Where the user's own settings send this client: everything goes there. `None`: by credential.
-    pub upstream: Option<Upstream>,
+    /// Where the user's own settings send this client. What has no place here goes by its credential.
+    pub upstreams: Vec<NamedUrl>,
     /// How long Claude Code, started like this, waits for the head of an answer.
     pub claude_limit: Option<Duration>,
 }
@@ -118,19 +127,9 @@ pub struct Plan {
 /// Why a client cannot be started, or was not.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Not a client that we know how to move.
-    #[error(
-        "`{client}` is not a client that `run` can start: it knows `codex` and `claude`\nhint: start `steady-relay` by itself and give your client one of its addresses as base URL:\n  {base}/v1 for OpenAI's SDKs (OPENAI_BASE_URL), {base} for Anthropic's (ANTHROPIC_BASE_URL)"
-    )]
-    UnknownClient {
-        /// What was asked for.
-        client: String,
-        /// The address at which a relay listens that was started by itself.
-        base: String,
-    },
     /// The client's own settings already name this relay as its service.
     #[error(
-        "{origin} already sends this client to the relay itself ({url})\nhint: remove that setting; `run` makes its own for each session"
+        "{origin} already sends this client to the relay itself ({url})\nhint: start the client without `run`: it is protected as it is; or remove that setting, and `run` makes its own for each session"
     )]
     Itself {
         /// Where that is said.
@@ -190,7 +189,7 @@ impl RunError {
             Self::NotFound(_) => 127,
             Self::NotStarted { .. } => 126,
             Self::Lost { .. } => 1,
-            Self::UnknownClient { .. } | Self::Itself { .. } | Self::Url { .. } | Self::Immovable { .. } => 2,
+            Self::Itself { .. } | Self::Url { .. } | Self::Immovable { .. } => 2,
         }
     }
 }
@@ -198,7 +197,7 @@ impl RunError {
 /// Decides how `client` is started so that its requests come to `relay`.
 ///
 /// # Errors
-/// [`RunError`] where it is no client that we know, or where its settings cannot be overridden.
+/// [`RunError`] where the client's settings cannot be overridden, or name no address.
 pub fn plan(
     client: &OsStr,
     args: &[OsString],
@@ -210,21 +209,62 @@ pub fn plan(
         args: args.to_vec(),
         env: no_proxy(around),
         notices: Vec::new(),
-        upstream: None,
+        upstreams: Vec::new(),
         claude_limit: None,
     };
     match bare_name(client).as_str() {
         "codex" => codex::plan(&mut plan, around, relay)?,
         "claude" => claude::plan(&mut plan, around, relay)?,
-        _ => {
-            let client = client.to_string_lossy().into_owned();
-            // Not this relay's address: it ends with this message.
-            let usual =
-                RelayAddr { port: relay_core::Config::default().port, key: None, has_upstream: false };
-            return Err(RunError::UnknownClient { client, base: usual.base() });
-        }
+        "gemini" => gemini::plan(&mut plan, around, relay)?,
+        "opencode" => opencode::plan(&mut plan, around, relay)?,
+        "aider" => aider::plan(&mut plan, around, relay)?,
+        _any => variables::plan(&mut plan, around, relay)?,
     }
     Ok(plan)
+}
+
+impl Plan {
+    /// The session that the client needs.
+    #[must_use]
+    pub fn wanted(&self, key: SessionKey) -> Wanted {
+        let limit = self.claude_limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+        let client = bare_name(&self.program);
+        Wanted {
+            v: VERSION,
+            client,
+            key: Some(key),
+            claude_limit_ms: limit,
+            upstreams: self.upstreams.clone(),
+        }
+    }
+
+    /// The base URL that takes the place of the user's own, whose requests go on to that one.
+    fn stand_in(&mut self, name: &str, own: &Own, relay: RelayAddr) -> Result<String, RunError> {
+        let Own { url, origin } = own;
+        let upstream = own_upstream(url, origin, relay)?;
+        let notice = forwards_to(&upstream, origin);
+        if !self.notices.contains(&notice) {
+            self.notices.push(notice);
+        }
+        let base = relay.base_to(name, &upstream);
+        let named = NamedUrl { name: name.to_owned(), url: upstream.url.to_string() };
+        if !self.upstreams.contains(&named) {
+            self.upstreams.push(named);
+        }
+        Ok(base)
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        self.env.push((name.into(), value.into()));
+    }
+}
+
+/// A base URL of the user's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Own {
+    url: String,
+    /// Where it stands, in words.
+    origin: String,
 }
 
 /// The name of a program without its folder and the endings of Windows.
@@ -268,49 +308,20 @@ fn no_proxy(around: Surroundings<'_>) -> Vec<(OsString, OsString)> {
 
 /// The upstream for a base URL that the user's own settings name. Paths are appended as the client would.
 fn own_upstream(url: &str, origin: &str, relay: RelayAddr) -> Result<Upstream, RunError> {
-    let mut upstream =
-        Upstream::parse("own", url).map_err(|why| RunError::Url { origin: origin.to_owned(), why })?;
+    let upstream = forwarding(url).map_err(|why| RunError::Url { origin: origin.to_owned(), why })?;
     if relay.is(&upstream) {
         return Err(RunError::Itself { origin: origin.to_owned(), url: url.to_owned() });
     }
-    upstream.v1 = V1::Keep;
-    // The client itself would send its credential there like this.
-    upstream.allow_plaintext = !upstream.is_https();
     Ok(upstream)
-}
-
-/// The base URL that leads a client to the same paths through the relay: with the upstream's version, if any.
-fn base_for(upstream: &Upstream, relay: RelayAddr) -> String {
-    let last = upstream.url.path().rsplit('/').next().unwrap_or_default();
-    if is_version(last) { format!("{}/{last}", relay.base()) } else { relay.base() }
 }
 
 fn forwards_to(upstream: &Upstream, origin: &str) -> String {
     format!("requests go on to {}, as {origin} says", upstream.url)
 }
 
-/// What a session came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Summary {
-    /// Calls that met a fault the relay waited for.
-    pub calls: u64,
-    /// Those of them that met a want of capacity.
-    pub at_capacity: u64,
-    /// Those of them that were served in the end.
-    pub recovered: u64,
-    /// How long they waited in all.
-    pub waited: Duration,
-    /// All physical sends of these calls.
-    pub sends: u64,
-    /// Those of them that the relay gave up.
-    pub lost: u64,
-    /// Sends that may have run twice upstream.
-    pub maybe_billed_twice: u64,
-}
-
 /// The one line after a session; `None` where there is nothing to tell.
 #[must_use]
-pub fn closing_line(lang: Lang, saved: &Summary) -> Option<String> {
+pub fn closing_line(lang: Lang, saved: &Sums) -> Option<String> {
     if saved.recovered == 0 && saved.maybe_billed_twice == 0 && saved.lost == 0 {
         return None;
     }
@@ -321,7 +332,7 @@ pub fn closing_line(lang: Lang, saved: &Summary) -> Option<String> {
     };
     let ended = if saved.lost > 0 { run::lost(lang, &recovered, saved.lost) } else { recovered };
     let met = if saved.at_capacity == saved.calls { run::capacity_errors(lang) } else { run::failures(lang) };
-    let spent = run::spent(lang, rounded_seconds(saved.waited), saved.sends);
+    let spent = run::spent(lang, rounded_seconds(saved.waited_s), saved.sends);
     let spent = match saved.maybe_billed_twice {
         0 => spent,
         twice => run::spent_twice(lang, &spent, twice),
@@ -329,8 +340,8 @@ pub fn closing_line(lang: Lang, saved: &Summary) -> Option<String> {
     Some(run::closing(lang, saved.calls, &met, &ended, &spent))
 }
 
-fn rounded_seconds(span: Duration) -> u64 {
-    span.saturating_add(Duration::from_millis(500)).as_secs()
+fn rounded_seconds(seconds: f64) -> u64 {
+    Duration::try_from_secs_f64(seconds + 0.5).map_or(0, |span| span.as_secs())
 }
 
 #[cfg(test)]
@@ -339,7 +350,12 @@ mod tests {
 
     use super::*;
 
-    pub(super) const RELAY: RelayAddr = RelayAddr { port: 4567, key: None, has_upstream: false };
+    pub(super) const RELAY: RelayAddr = RelayAddr { port: 4567, key: SessionKey(0xab), has_upstream: false };
+    pub(super) const BASE: &str = "http://127.0.0.1:4567/~000000000000000000000000000000ab";
+
+    pub(super) fn upstreams(plan: &Plan) -> Vec<(&str, &str)> {
+        plan.upstreams.iter().map(|named| (named.name.as_str(), named.url.as_str())).collect()
+    }
 
     /// A pretend machine: variables and files.
     #[derive(Default)]
@@ -389,13 +405,9 @@ mod tests {
         for client in ["codex", "/usr/local/bin/codex", "codex.cmd", "Codex.EXE", "claude", "./claude"] {
             assert!(Machine::new().plan(&[client]).is_ok(), "{client}");
         }
-        for client in ["gemini", "codex2", "", "npx"] {
-            let error = Machine::new().plan(&[client]).unwrap_err();
-            assert_eq!(error.exit_code(), 2);
-            let text = error.to_string();
-            for part in ["`codex` and `claude`", "http://127.0.0.1:8787/v1", "ANTHROPIC_BASE_URL"] {
-                assert!(text.contains(part), "{text}");
-            }
+        for client in ["codex2", "npx", "python"] {
+            let plan = Machine::new().plan(&[client]).unwrap();
+            assert_eq!(variable(&plan, "OPENAI_BASE_URL"), Some(&*format!("{BASE}/v1")), "{client}");
         }
     }
 
@@ -433,49 +445,38 @@ mod tests {
             .file("/home/u/.claude/settings.json", r#"{"env":{"ANTHROPIC_BASE_URL":"https://a.example"}}"#);
         let relay = RelayAddr { has_upstream: true, ..RELAY };
         let codex = machine.plan_for(relay, &["codex"]).unwrap();
-        assert_eq!(codex.args, ["-c", "openai_base_url=\"http://127.0.0.1:4567/v1\""]);
+        let ours = format!("openai_base_url=\"{BASE}/v1\"");
+        assert_eq!(codex.args, ["-c", &*ours]);
         let claude = machine.plan_for(relay, &["claude"]).unwrap();
-        assert_eq!(claude.args, ["--settings", r#"{"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:4567"}}"#]);
+        let settings = format!(r#"{{"env":{{"ANTHROPIC_BASE_URL":"{BASE}"}}}}"#);
+        assert_eq!(claude.args, ["--settings", &*settings]);
         for plan in [codex, claude] {
-            assert_eq!((plan.upstream, plan.notices), (None, vec![]));
+            assert_eq!((plan.upstreams, plan.notices), (vec![], Vec::<String>::new()));
         }
     }
 
     #[test]
     fn the_closing_line_is_exact_and_silent_when_healthy() {
-        let healthy = Summary { calls: 0, sends: 40, ..Summary::default() };
+        let healthy = Sums { calls: 0, sends: 40, ..Sums::default() };
         assert_eq!(closing_line(Lang::English, &healthy), None);
-        let base = Summary {
-            calls: 3,
-            at_capacity: 3,
-            recovered: 3,
-            waited: Duration::from_millis(13_600),
-            sends: 61,
-            ..Summary::default()
-        };
+        let base =
+            Sums { calls: 3, at_capacity: 3, recovered: 3, waited_s: 13.6, sends: 61, ..Sums::default() };
         let rows = [
             (base, "steady-relay: 3 calls met capacity errors, all recovered, 14 s waited, 61 sends"),
             (
-                Summary {
-                    calls: 1,
-                    at_capacity: 1,
-                    recovered: 1,
-                    sends: 2,
-                    waited: Duration::from_millis(1200),
-                    ..base
-                },
+                Sums { calls: 1, at_capacity: 1, recovered: 1, sends: 2, waited_s: 1.2, ..base },
                 "steady-relay: 1 call met capacity errors, recovered, 1 s waited, 2 sends",
             ),
             (
-                Summary { recovered: 2, lost: 1, ..base },
+                Sums { recovered: 2, lost: 1, ..base },
                 "steady-relay: 3 calls met capacity errors, 2 recovered, 1 lost, 14 s waited, 61 sends",
             ),
             (
-                Summary { calls: 2, at_capacity: 2, lost: 2, sends: 6, recovered: 0, ..base },
+                Sums { calls: 2, at_capacity: 2, lost: 2, sends: 6, recovered: 0, ..base },
                 "steady-relay: 2 calls met capacity errors, 0 recovered, 2 lost, 14 s waited, 6 sends",
             ),
             (
-                Summary { calls: 1, at_capacity: 0, recovered: 0, lost: 1, maybe_billed_twice: 1, ..base },
+                Sums { calls: 1, at_capacity: 0, recovered: 0, lost: 1, maybe_billed_twice: 1, ..base },
                 "steady-relay: 1 call met failures, 0 recovered, 1 lost, 14 s waited, 61 sends, \
                  1 may have been billed twice",
             ),

@@ -334,6 +334,34 @@ pub(super) const WAITING: &[Key<Waiting>] = &[
               real failures. `codex exec` and the threads that Codex starts by itself show nothing and get none.",
         set: |waiting, given| given.time_or_off(ANY_TIME).map(|value| waiting.notice = value),
     },
+    Key {
+        name: "title",
+        shape: "choice",
+        default: "\"on\"",
+        doc: "`on`, and the title of the terminal says what is held while a call of the client of `run` is held for \
+              more than 10 s, and until when; `off`. Where there is no terminal, or a dumb one, nothing is written.",
+        set: |waiting, given| {
+            given.choice(&[("on", true), ("off", false)]).map(|value| waiting.title = value)
+        },
+    },
+    Key {
+        name: "desktop",
+        shape: "true or false",
+        default: "false",
+        doc: "Whether the desktop shows a notice when a call of the client of `run` is held for more than 20 s, once for \
+              each. Only a program that was built with the feature `desktop` can.",
+        set: |waiting, given| {
+            let wanted = given.flag()?;
+            if wanted && !cfg!(feature = "desktop") {
+                return Err(Invalid::new(
+                    "cannot be done by this program, which was built without the feature `desktop`",
+                    "leave it out, or build with `cargo install --features desktop`; the terminal's title says the same",
+                ));
+            }
+            waiting.desktop = wanted;
+            Ok(())
+        },
+    },
 ];
 
 /// `[bodies]`.

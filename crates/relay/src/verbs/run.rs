@@ -1,98 +1,77 @@
-//! `steady-relay run -- CLIENT`: starts a client with a relay of its own, and ends the relay with it. Settings are
-//! read once: such a relay lives as long as its client.
+//! `steady-relay run -- CLIENT`: starts a client so that its requests come through a relay, the one that runs or one of
+//! its own, and ends its session with it. Settings are read once: a session lives as long as its client.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use relay_core::Listen;
-use relay_core::client::Kind;
-use relay_core::config::Secret;
+use relay_core::config::{Config, LogLevel, Secret};
 use steady_relay::app::{Parts, Relay};
-use steady_relay::cli::Flags;
+use steady_relay::cli::{self, Flags};
 use steady_relay::clock::SystemClock;
+use steady_relay::files::Files;
 use steady_relay::observe::Observer;
 use steady_relay::observe::log::Log;
 use steady_relay::proxy::SystemProxies;
-use steady_relay::run::{self, RelayAddr, SessionKey, Summary, Surroundings, closing_line};
-use steady_relay::settings::Loaded;
+use steady_relay::run::join::Running;
+use steady_relay::run::{self, Link, Plan, RelayAddr, SessionKey, Surroundings, Watch, closing_line};
+use steady_relay::sessions;
+use steady_relay::settings::{Loaded, Shown};
 use steady_relay::words;
 
 use super::{Failure, block_on, files, listen, load, say, targets, tls_config};
 
 /// Runs the client; its exit code is ours.
-pub(crate) fn run(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> {
-    block_on(run_client(flags, command))
+pub(crate) fn run(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
+    block_on(run_client(flags, client))
 }
 
-async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> {
-    let mut flags = flags.clone();
-    // A relay of the session's own: the port that clients are pointed at for good stays free.
-    flags.port.get_or_insert_with(|| "0".to_owned());
-    let Loaded { mut config, notices, .. } = load(&flags, &files(&flags))?;
-    let (tls, tls_notices) = tls_config(&config)?;
-    // Its client is pointed at loopback, wherever a relay that serves many listens.
-    config.listen = Listen::Localhost;
-    if flags.state_dir.is_none() {
-        // It leaves nothing behind, unless it is told to.
-        config.state_dir = None;
-    }
-    let key = config.token.is_some().then(|| session_key(&tls)).transpose()?;
-    config.token = key.map(|key| Secret::new(key.to_string()));
-    let bound = listen(&config)?;
-    let mut targets = targets(&config, &bound.addresses()).await?;
-    let Some((client, arguments)) = command.split_first() else {
+/// A client that can be started.
+struct Ready {
+    plan: Plan,
+    link: Link,
+    /// What the user should know beside what the plan says.
+    notices: Vec<String>,
+    log: Option<Arc<Log>>,
+}
+
+async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
+    let Loaded { config, notices, shown, .. } = load(flags, &files(flags))?;
+    let Some((program, arguments)) = client.command.split_first() else {
         return Err(Failure(2, "error: no client named\nhint: steady-relay run -- codex".to_owned()));
     };
-    let folder = std::env::current_dir().unwrap_or_default();
-    let surroundings = Surroundings {
-        env: &|name| std::env::var_os(name),
-        read: &|path| std::fs::read_to_string(path),
-        folder: &folder,
+    let start = Start { program, arguments, key: session_key()? };
+    let mut watch = Watch::by(&config.waiting);
+    let own = || start.with_a_relay_of_its_own(flags, config.clone(), notices);
+    let ready = match wants_its_own(flags, client, &shown) {
+        Some(why) => {
+            tell_why(&config, why);
+            own().await?
+        }
+        None => match start.joining(&config).await? {
+            Ok(ready) => ready,
+            Err(why) => {
+                tell_why(&config, &why);
+                own().await?
+            }
+        },
     };
-    let relay = RelayAddr { port: bound.port, key, has_upstream: config.upstream.is_some() };
-    let plan = run::plan(client, arguments, surroundings, relay)
-        .map_err(|error| Failure(error.exit_code(), format!("error: {error}")))?;
-    if let Some(upstream) = plan.upstream.clone() {
-        targets.send_everything_to(upstream);
-    }
-    if let Some(limit) = plan.claude_limit {
-        config.clients.entry(Kind::ClaudeCode).or_default().limit.get_or_insert(limit);
-    }
-    for words in notices.iter().chain(&tls_notices).chain(&plan.notices) {
+    let Ready { plan, link, notices, log } = ready;
+    for words in notices.iter().chain(&plan.notices) {
         say(&format!("steady-relay: {words}"));
     }
-    let clock = Arc::new(SystemClock);
-    // The terminal is the client's; a file is free.
-    let log = Log::start(&config.log, clock.clone(), false)
-        .map_err(|error| Failure(2, format!("error: {error}")))?;
-    let log = Arc::new(log);
-    let relay = Relay::start(Parts {
-        config,
-        targets,
-        tls,
-        clock,
-        observers: vec![log.clone() as Arc<dyn Observer>],
-        sockets: bound.sockets,
-        system_proxies: SystemProxies::found(),
-    });
-    let status = relay.status();
-    let ended = run::supervise(&plan).await;
-    // The client is gone: nobody is left to be answered.
-    relay.drain(std::future::ready(())).await;
-    log.close();
-    let totals = status.totals();
-    if let Some(line) = closing_line(
-        words::lang(),
-        &Summary {
-            calls: totals.met_fault,
-            at_capacity: totals.calls_short_of_capacity,
-            recovered: totals.calls_saved,
-            waited: std::time::Duration::from_secs_f64(totals.waited_s.max(0.0)),
-            sends: totals.retried_sends,
-            lost: totals.calls_lost,
-            maybe_billed_twice: totals.maybe_billed_twice,
-        },
-    ) {
+    let ended = tokio::select! {
+        ended = run::supervise(&plan) => ended,
+        never = watch.over(&link) => match never {},
+    };
+    watch.end().await;
+    let sums = link.end().await;
+    if let Some(log) = log {
+        log.close();
+    }
+    if let Some(line) = closing_line(words::lang(), &sums) {
         say(&line);
     }
     match ended {
@@ -101,9 +80,115 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
     }
 }
 
-fn session_key(tls: &rustls::ClientConfig) -> Result<SessionKey, Failure> {
-    let mut key = [0; 16];
-    let filled = tls.crypto_provider().secure_random.fill(&mut key);
-    filled.map_err(|_none| Failure(1, "error: the system gives no random numbers for a key".to_owned()))?;
-    Ok(SessionKey(u128::from_ne_bytes(key)))
+/// Why no relay is joined, for those who look into it.
+fn tell_why(config: &Config, why: &str) {
+    if config.log.level >= LogLevel::Debug {
+        say(&format!("steady-relay: [own] {why}"));
+    }
+}
+
+/// Why the client gets a relay of its own without looking for another: somebody said so, or said how its relay is to
+/// be, which one that runs would not heed.
+fn wants_its_own(flags: &Flags, client: &cli::Run, shown: &[Shown]) -> Option<&'static str> {
+    // These say where a relay is, who may use it and how it reaches the world, which holds for one that runs as well;
+    // the log is its own affair.
+    let is_neutral = |set: &Shown| {
+        let neutral = ["listen", "port", "token", "state_dir", "proxy", "ca_file"];
+        set.section == "[log]" || neutral.contains(&set.key.as_str())
+    };
+    let by_variable = |set: &&Shown| !is_neutral(set) && std::env::var_os(&set.origin).is_some();
+    if client.own {
+        Some("--own")
+    } else if *flags != Flags::default() {
+        Some("a flag says how the relay is to be")
+    } else if shown.iter().find(by_variable).is_some() {
+        Some("a variable of the environment says how the relay is to be")
+    } else {
+        None
+    }
+}
+
+/// What is to be started.
+struct Start<'a> {
+    program: &'a OsStr,
+    arguments: &'a [OsString],
+    key: SessionKey,
+}
+
+impl Start<'_> {
+    fn plan(&self, relay: RelayAddr) -> Result<Plan, Failure> {
+        let folder = std::env::current_dir().unwrap_or_default();
+        let files = Files::anew();
+        let read = |path: &Path| {
+            let bytes = files.read(path)?;
+            String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+        };
+        let env = |name: &str| std::env::var_os(name);
+        let surroundings = Surroundings { env: &env, read: &read, folder: &folder };
+        run::plan(self.program, self.arguments, surroundings, relay)
+            .map_err(|error| Failure(error.exit_code(), format!("error: {error}")))
+    }
+
+    /// With a session at the relay that runs, or why there is none.
+    async fn joining(&self, config: &Config) -> Result<Result<Ready, String>, Failure> {
+        let found = Running::find(config.port, config.state_dir.as_deref(), config.token.as_ref()).await;
+        let running = match found {
+            Ok(running) => running,
+            Err(why) => return Ok(Err(why.to_string())),
+        };
+        let relay = RelayAddr { port: running.port(), key: self.key, has_upstream: running.has_upstream };
+        let plan = self.plan(relay)?;
+        Ok(match running.open(plan.wanted(self.key), self.key).await {
+            Ok(joined) => Ok(Ready { plan, link: Link::Joined(joined), notices: Vec::new(), log: None }),
+            Err(why) => Err(why.to_string()),
+        })
+    }
+
+    async fn with_a_relay_of_its_own(
+        &self,
+        flags: &Flags,
+        mut config: Config,
+        mut notices: Vec<String>,
+    ) -> Result<Ready, Failure> {
+        let (tls, tls_notices) = tls_config(&config)?;
+        notices.extend(tls_notices);
+        // Its client is pointed at loopback, wherever a relay that serves many listens, and the port that clients are
+        // pointed at for good stays free.
+        config.listen = Listen::Localhost;
+        if flags.port.is_none() {
+            config.port = 0;
+        }
+        if flags.state_dir.is_none() {
+            // It leaves nothing behind, unless it is told to.
+            config.state_dir = None;
+        }
+        // The client's arguments show the key to others on the machine, so it takes the token's place.
+        config.token = config.token.map(|_| Secret::new(self.key.to_string()));
+        let bound = listen(&config)?;
+        let targets = targets(&config, &bound.addresses()).await?;
+        let relay = RelayAddr { port: bound.port, key: self.key, has_upstream: config.upstream.is_some() };
+        let plan = self.plan(relay)?;
+        let clock = Arc::new(SystemClock);
+        // The terminal is the client's; a file is free.
+        let log = Log::start(&config.log, clock.clone(), false)
+            .map_err(|error| Failure(2, format!("error: {error}")))?;
+        let log = Arc::new(log);
+        let relay = Relay::start(Parts {
+            config,
+            targets,
+            tls,
+            clock,
+            observers: vec![log.clone() as Arc<dyn Observer>],
+            sockets: bound.sockets,
+            system_proxies: SystemProxies::found(),
+        });
+        let holder = relay.sessions().open(&plan.wanted(self.key));
+        let holder = holder.map_err(|error| Failure(1, format!("error: {error}")))?;
+        Ok(Ready { plan, link: Link::Own(Box::new(relay), holder), notices, log: Some(log) })
+    }
+}
+
+fn session_key() -> Result<SessionKey, Failure> {
+    let none = || Failure(1, "error: the system gives no random numbers for a key".to_owned());
+    sessions::drawn().ok_or_else(none)
 }

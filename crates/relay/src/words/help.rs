@@ -10,7 +10,6 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     ),
     ("Examples:", "示例："),
     ("listen on 127.0.0.1:8787, for all your clients", "监听 127.0.0.1:8787，供所有客户端使用"),
-    ("start Codex with a relay of its own", "启动 Codex，并为它单独运行一个中继"),
     (
         "The language of messages [default: by STEADY_RELAY_LANG, or else by the locale]",
         "提示信息的语言 [默认值：取自 STEADY_RELAY_LANG，其次取自系统区域设置]",
@@ -92,6 +91,23 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
         "What the relay learns about the capacity of services: one small private file, without any credential. Where none is named, steady-relay in the user's folder for state. Also STEADY_RELAY_STATE_DIR",
         "其中是中继了解到的各服务容量情况：一个仅本人可读的小文件，不含任何凭据。未指定时，使用用户状态目录中的 steady-relay。也可用 STEADY_RELAY_STATE_DIR",
     ),
+    ("start Codex with a relay in front of it", "启动 Codex，请求经由中继"),
+    (
+        "Start a client so that its requests come through a relay: the one that runs, or one of its own",
+        "启动客户端，使其请求经由中继：已在运行的中继，或为它单独启动的中继",
+    ),
+    (
+        "A relay of yours that listens on the configured port is joined, so that all clients wait together. Where there is none, and wherever a flag of the relay is given, the client has one of its own, which ends with it. Nothing is written to disk: the client is told by its environment and its own flags. Its terminal, signals and exit code pass through",
+        "如果您的中继正在所设端口上运行，就加入它，让所有客户端一起排队等待；如果没有，或指定了中继的选项，则为该客户端单独启动一个，随客户端结束。不向磁盘写入任何内容：通过环境变量和客户端自身的选项告知客户端。终端、信号和退出码原样传递",
+    ),
+    (
+        "Clients that it knows: codex, claude, gemini, opencode, aider. Every other program gets the variables that SDKs read: OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL and their like",
+        "已知的客户端：codex、claude、gemini、opencode、aider。其他程序会得到 SDK 读取的变量：OPENAI_BASE_URL、ANTHROPIC_BASE_URL、GOOGLE_GEMINI_BASE_URL 等",
+    ),
+    (
+        "Start a relay of the client's own, also where one could be joined",
+        "即使可以加入已有的中继，也为该客户端单独启动一个",
+    ),
     (
         "The port at which metrics are read, at /metrics; 0 picks a free one [default: none]",
         "读取指标的端口，路径为 /metrics；0 表示任选一个空闲端口 [默认值：无]",
@@ -137,24 +153,6 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
         "手册页写入的目录；不存在时自动创建",
     ),
     ("Listen and relay until told to stop (the default)", "监听并中继请求，直到被要求停止（默认命令）"),
-    (
-        "Start a client with a relay of its own on a free port, and end the relay with it",
-        "启动客户端，并在空闲端口上为它单独运行一个中继；客户端退出时中继一并结束",
-    ),
-    (
-        "Nothing is written to disk: the client is told by its environment and its own flags. Its terminal, signals and exit code pass through",
-        "不向磁盘写入任何内容：通过环境变量和客户端自身的选项告知客户端。终端、信号和退出码原样传递",
-    ),
-    ("Clients that it can start:", "可以启动的客户端："),
-    ("Codex CLI", "Codex CLI"),
-    ("Claude Code", "Claude Code"),
-    (
-        "Every other client: start `steady-relay` by itself, and give the client its address as base URL, for example",
-        "其他客户端：单独启动 `steady-relay`，并把它的地址设为客户端的 base URL，例如",
-    ),
-    ("OpenAI's SDKs", "OpenAI SDK"),
-    ("Anthropic's SDKs", "Anthropic SDK"),
-    ("Gemini CLI", "Gemini CLI"),
     ("The client and its arguments, such as `codex` or `claude`", "客户端及其参数，例如 `codex` 或 `claude`"),
     (
         "The port that its relay listens on [default: a free one]",

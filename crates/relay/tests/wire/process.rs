@@ -288,7 +288,7 @@ async fn run_is_silent_where_nothing_was_saved() {
 async fn run_says_what_it_cannot_start() {
     let home = Folder::new();
     let (code, _, said) = run(program(&home).args(["run", "--", "gemini"])).await;
-    assert!(code == 2 && said.contains("`codex` and `claude`"), "{code} {said}");
+    assert!(code == 2 && said.contains("hint: `steady-relay setup gemini`"), "{code} {said}");
     let (code, _, said) = run(program(&home).env("PATH", home.path()).args(["run", "--", "codex"])).await;
     assert!(code == 127 && said.contains("`codex` was not found\nhint: "), "{code} {said}");
     let plain = home.path().join("codex");

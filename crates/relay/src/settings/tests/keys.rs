@@ -136,6 +136,7 @@ fn every_limit_is_read() {
         early_commit = "45s"
         heartbeat = "5s"
         notice = "off"
+        title = "off"
         [hold]
         bytes = "64KiB"
         time = "6s"
@@ -161,8 +162,14 @@ fn every_limit_is_read() {
     assert_eq!((timeouts.connect, timeouts.first_byte), (ms(1000), Some(ms(2000))));
     assert_eq!((timeouts.first_byte_unknown, timeouts.idle), (ms(180_000), ms(4000)));
     assert_eq!((timeouts.pool_idle, timeouts.drain), (ms(0), ms(1500)));
-    let waiting =
-        Waiting { interim: None, early_commit: Some(ms(45_000)), heartbeat: ms(5000), notice: None };
+    let waiting = Waiting {
+        interim: None,
+        early_commit: Some(ms(45_000)),
+        heartbeat: ms(5000),
+        notice: None,
+        title: false,
+        desktop: false,
+    };
     assert_eq!(config.waiting, waiting);
     assert_eq!((config.hold.bytes, config.hold.time), (65_536, ms(6000)));
     assert_eq!((config.bodies.each, config.bodies.total), (1000, 128_000_000));
@@ -702,4 +709,20 @@ fn each_key_refuses_what_it_cannot_be() {
         assert!(issue.at.starts_with("config.toml:"), "{error}");
         assert!(!error.to_string().contains("s3"), "{error}");
     }
+}
+
+#[cfg(not(feature = "desktop"))]
+#[test]
+fn a_notice_on_the_desktop_takes_a_feature() {
+    assert!(!good("[waiting]\ndesktop = false").waiting.desktop);
+    let error = bad("[waiting]\ndesktop = true");
+    for part in ["without the feature `desktop`", "--features desktop", "config.toml:2"] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[cfg(feature = "desktop")]
+#[test]
+fn a_notice_on_the_desktop_can_be_wanted() {
+    assert!(good("[waiting]\ndesktop = true").waiting.desktop);
 }

@@ -1,0 +1,294 @@
+//! Joining a relay that already runs: a session there, held open as long as the client runs.
+//!
+//! Whoever listens on the port is told nothing before it has proved that it has the local token of this user: on a
+//! machine of many the port may be somebody else's, and the client's credential would go there. A relay that restarts
+//! is given the same session again, so that the client finds it under the address that it has.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderValue, Method, Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use relay_core::config::Secret;
+use serde::de::DeserializeOwned;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+
+use super::SessionKey;
+use crate::guard::TOKEN_HEADER;
+use crate::local_token;
+use crate::sessions::drawn;
+use crate::sessions::said::{Opened, PATH, Page, Proved, Sums, Wanted, proves};
+
+/// How long an answer of a relay on this machine may take.
+const WITHIN: Duration = Duration::from_secs(2);
+/// The longest answer that is read.
+const LONGEST: usize = 1 << 20;
+/// How often a relay that went away is looked for: at first, and at last.
+const AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
+/// How long calls of a client that is gone may take to end.
+const SETTLES: Duration = Duration::from_millis(500);
+
+/// Why no relay is joined. For whoever looks into it: the client then gets a relay of its own.
+#[derive(Debug, thiserror::Error)]
+pub enum NotJoined {
+    /// Without the token nothing can be proved.
+    #[error("there is no local token, so no relay of this user has run yet")]
+    NoToken,
+    /// Nobody listens, or nobody who speaks HTTP.
+    #[error("no relay answers on port {port}: {why}")]
+    Nobody {
+        /// The port.
+        port: u16,
+        /// What the system says.
+        why: String,
+    },
+    /// An older relay, or none, or one that wants a token.
+    #[error("what listens on port {port} has no sessions: it answered {status}")]
+    NoSessions {
+        /// The port.
+        port: u16,
+        /// The status of its answer.
+        status: StatusCode,
+    },
+    /// Somebody else's.
+    #[error("what listens on port {0} does not prove that it is a relay of this user")]
+    NotOurs(u16),
+    /// It refuses the session.
+    #[error("the relay on port {port} refuses the session: {why}")]
+    Refused {
+        /// The port.
+        port: u16,
+        /// What it says.
+        why: String,
+    },
+}
+
+/// A relay of this user's that runs.
+#[derive(Debug, Clone)]
+pub struct Running {
+    door: Door,
+    /// Whether its own settings name the upstream of everything.
+    pub has_upstream: bool,
+}
+
+/// Where it is, and what it is shown.
+#[derive(Debug, Clone)]
+struct Door {
+    port: u16,
+    local: Secret,
+    /// What it asks every client for, where it does.
+    token: Option<Secret>,
+}
+
+impl Running {
+    /// Looks for one on this port.
+    ///
+    /// # Errors
+    /// [`NotJoined`] where there is none that can be joined.
+    pub async fn find(
+        port: u16,
+        state_dir: Option<&Path>,
+        token: Option<&Secret>,
+    ) -> Result<Self, NotJoined> {
+        let local = state_dir.and_then(local_token::known).ok_or(NotJoined::NoToken)?;
+        let door = Door { port, local: Secret::new(local), token: token.cloned() };
+        let has_upstream = door.prove().await?.has_upstream;
+        Ok(Self { door, has_upstream })
+    }
+
+    /// The port it listens on.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.door.port
+    }
+
+    /// Opens a session that lasts as long as what is returned.
+    ///
+    /// # Errors
+    /// [`NotJoined`] where it does not let us.
+    pub async fn open(self, wanted: Wanted, key: SessionKey) -> Result<Joined, NotJoined> {
+        let wanted = Wanted { key: Some(key), ..wanted };
+        let (_, line) = self.door.open(&wanted).await?;
+        let seen = Arc::<Mutex<Seen>>::default();
+        let keeper = tokio::spawn(keep(self.door.clone(), wanted, line, Arc::clone(&seen)));
+        Ok(Joined { door: self.door, key, seen, keeper })
+    }
+}
+
+/// A session at a relay that already ran.
+#[derive(Debug)]
+pub struct Joined {
+    door: Door,
+    key: SessionKey,
+    seen: Arc<Mutex<Seen>>,
+    keeper: JoinHandle<()>,
+}
+
+/// What its calls came to.
+#[derive(Debug, Default)]
+struct Seen {
+    /// At relays that are gone.
+    before: Sums,
+    /// At the one that is there, when it was last asked.
+    now: Sums,
+}
+
+impl Joined {
+    /// How the session is; `None` where the relay does not tell, as while it restarts.
+    pub async fn page(&self) -> Option<Page> {
+        let path = format!("{PATH}/{}", self.key);
+        let answer = self.door.ask(Method::GET, &path, Bytes::new(), false).await.ok()?;
+        let page: Page = whole(answer).await?;
+        let mut seen = seen(&self.seen);
+        seen.now = page.sums;
+        Some(Page { sums: seen.before.and(seen.now), ..page })
+    }
+
+    /// What its calls came to, now that its client is gone. The relay notices that on each connection by itself, so
+    /// calls that are still open are given a moment to end.
+    pub async fn settled(self) -> Sums {
+        let until = tokio::time::Instant::now() + SETTLES;
+        while let Some(page) = self.page().await {
+            if page.open == 0 || tokio::time::Instant::now() > until {
+                return page.sums;
+            }
+            tokio::time::sleep(AGAIN.0 / 4).await;
+        }
+        let seen = seen(&self.seen);
+        seen.before.and(seen.now)
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        self.keeper.abort();
+    }
+}
+
+fn seen(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Holds the session, and asks for it again where the relay went away with it.
+async fn keep(door: Door, wanted: Wanted, mut line: Incoming, sums: Arc<Mutex<Seen>>) {
+    loop {
+        while let Some(Ok(_nothing_new)) = line.frame().await {}
+        let mut pause = AGAIN.0;
+        let (opened, again) = loop {
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(AGAIN.1);
+            let opened = match door.prove().await {
+                Ok(_) => door.open(&wanted).await,
+                Err(error) => Err(error),
+            };
+            if let Ok(opened) = opened {
+                break opened;
+            }
+        };
+        if !opened.resumed {
+            let mut seen = seen(&sums);
+            seen.before = seen.before.and(std::mem::take(&mut seen.now));
+        }
+        line = again;
+    }
+}
+
+impl Door {
+    fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Has it prove whose it is.
+    async fn prove(&self) -> Result<Proved, NotJoined> {
+        let port = self.port;
+        let nonce = drawn().ok_or(NotJoined::NotOurs(port))?.to_string();
+        let path = format!("{PATH}?nonce={nonce}");
+        let answer = self.ask(Method::GET, &path, Bytes::new(), true).await?;
+        if answer.status() != StatusCode::OK {
+            return Err(NotJoined::NoSessions { port, status: answer.status() });
+        }
+        let proved: Option<Proved> = whole(answer).await;
+        let is_ours = |proved: &Proved| proves(&proved.proof, self.local.expose(), &nonce, &self.address());
+        proved.filter(is_ours).ok_or(NotJoined::NotOurs(port))
+    }
+
+    /// Opens the session: what was said first, and what goes on as long as it lasts.
+    async fn open(&self, wanted: &Wanted) -> Result<(Opened, Incoming), NotJoined> {
+        let refused = |why: String| NotJoined::Refused { port: self.port, why };
+        let body = serde_json::to_vec(wanted).map_err(|error| refused(error.to_string()))?;
+        let answer = self.ask(Method::POST, PATH, body.into(), false).await?;
+        let (head, mut body) = answer.into_parts();
+        let first = tokio::time::timeout(WITHIN, first_line(&mut body)).await.unwrap_or_default();
+        if head.status != StatusCode::OK {
+            let words = String::from_utf8_lossy(&first);
+            return Err(refused(format!("{}: {}", head.status, words.lines().next().unwrap_or_default())));
+        }
+        let opened: Opened =
+            serde_json::from_slice(&first).map_err(|error| refused(format!("its first line: {error}")))?;
+        Ok((opened, body))
+    }
+
+    /// Asks it something; a stranger is shown no token.
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        stranger: bool,
+    ) -> Result<http::Response<Incoming>, NotJoined> {
+        let nobody = |why: String| NotJoined::Nobody { port: self.port, why };
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() =
+            path.parse().map_err(|error: http::uri::InvalidUri| nobody(error.to_string()))?;
+        let headers = request.headers_mut();
+        let value = |text: &str| HeaderValue::from_str(text).map_err(|error| nobody(error.to_string()));
+        headers.insert(header::HOST, value(&self.address())?);
+        if !stranger {
+            for token in self.token.iter().chain([&self.local]) {
+                let mut token = value(token.expose())?;
+                token.set_sensitive(true);
+                headers.append(TOKEN_HEADER, token);
+            }
+        }
+        let asking = async {
+            let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await;
+            let stream = TokioIo::new(stream.map_err(|error| nobody(error.to_string()))?);
+            let (mut sender, connection) = hyper::client::conn::http1::handshake(stream)
+                .await
+                .map_err(|error| nobody(error.to_string()))?;
+            tokio::spawn(connection);
+            sender.send_request(request).await.map_err(|error| nobody(error.to_string()))
+        };
+        match tokio::time::timeout(WITHIN, asking).await {
+            Ok(answer) => answer,
+            Err(_elapsed) => Err(nobody("it does not answer".to_owned())),
+        }
+    }
+}
+
+async fn first_line(body: &mut Incoming) -> BytesMut {
+    let mut read = BytesMut::new();
+    while read.len() < LONGEST && !read.contains(&b'\n') {
+        let Some(Ok(frame)) = body.frame().await else { break };
+        if let Ok(data) = frame.into_data() {
+            read.extend_from_slice(&data);
+        }
+    }
+    read
+}
+
+/// The whole of an answer.
+async fn whole<T: DeserializeOwned>(answer: http::Response<Incoming>) -> Option<T> {
+    let is_ok = answer.status() == StatusCode::OK;
+    let body = tokio::time::timeout(WITHIN, Limited::new(answer.into_body(), LONGEST).collect()).await;
+    let bytes = body.ok()?.ok()?.to_bytes();
+    serde_json::from_slice(&bytes).ok().filter(|_| is_ok)
+}

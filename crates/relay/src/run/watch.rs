@@ -1,0 +1,94 @@
+//! Looking after a session while its client runs: how it is, from the relay that has it, and who is shown that.
+
+use std::time::Duration;
+
+use relay_core::config::Waiting;
+
+use super::desktop::Desktop;
+use super::join::Joined;
+use super::title::Title;
+use crate::app::Relay;
+use crate::sessions::Holder;
+use crate::sessions::said::{Page, Sums};
+use crate::terminal::controlling;
+use crate::words;
+
+/// How often it is looked at; where calls are held, the seconds in the title count.
+const EVERY: Duration = Duration::from_secs(2);
+const HELD: Duration = Duration::from_secs(1);
+
+/// The session of a client.
+pub enum Link {
+    /// At a relay of its own.
+    Own(Box<Relay>, Holder),
+    /// At one that already ran.
+    Joined(Joined),
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::Own(..) => "Own",
+            Self::Joined(_) => "Joined",
+        })
+    }
+}
+
+impl Link {
+    async fn page(&self) -> Option<Page> {
+        match self {
+            Self::Own(relay, holder) => Some(relay.session_page(holder)),
+            Self::Joined(joined) => joined.page().await,
+        }
+    }
+
+    /// Ends the session, since its client is gone: what it came to.
+    pub async fn end(self) -> Sums {
+        match self {
+            Self::Own(relay, holder) => {
+                // Nobody is left to be answered.
+                relay.drain(std::future::ready(())).await;
+                holder.session().status.sums()
+            }
+            Self::Joined(joined) => joined.settled().await,
+        }
+    }
+}
+
+/// Who is shown how the session is.
+#[derive(Debug, Default)]
+pub struct Watch {
+    title: Option<Title>,
+    desktop: Option<Desktop>,
+}
+
+impl Watch {
+    /// Whatever the settings want, where there is something to show it on.
+    #[must_use]
+    pub fn by(waiting: &Waiting) -> Self {
+        let title = (waiting.title && controlling().is_some()).then(Title::default);
+        Self { title, desktop: waiting.desktop.then(Desktop::default) }
+    }
+
+    /// Looks at it again and again; never ends.
+    pub async fn over(&mut self, link: &Link) -> std::convert::Infallible {
+        loop {
+            let page = link.page().await;
+            if let Some(title) = &mut self.title {
+                title.show(words::lang(), page.as_ref()).await;
+            }
+            if let (Some(desktop), Some(page)) = (&mut self.desktop, &page) {
+                desktop.show(words::lang(), page);
+            }
+            let is_held = page.is_some_and(|page| !page.held.is_empty());
+            tokio::time::sleep(if is_held { HELD } else { EVERY }).await;
+        }
+    }
+
+    /// Leaves everything as it was.
+    pub async fn end(self) {
+        if let Some(title) = self.title {
+            title.restore().await;
+        }
+    }
+}

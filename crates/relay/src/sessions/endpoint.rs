@@ -1,0 +1,159 @@
+//! `/__steady/sessions` over HTTP. Who may ask was checked as for every endpoint of ours; who opens a session shows the
+//! local token besides, and who asks how one is knows its key.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+
+use super::said::{Opened, PATH, Proved, VERSION, Wanted, proof};
+use super::{NotOpened, SessionKey};
+use crate::listen::leads_back;
+use crate::reply::{ReplyBody, text, typed};
+use crate::shared::Shared;
+
+/// The longest description of a session, and how long it may take to come.
+const LONGEST: usize = 64 * 1024;
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// Whether a path is that of an endpoint here.
+pub(crate) fn is_ours(path: &str) -> bool {
+    path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Answers a request for one of them.
+pub(crate) async fn answer(
+    shared: Arc<Shared>,
+    request: Request<Incoming>,
+    path: String,
+) -> Response<ReplyBody> {
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    match path.strip_prefix(PATH).and_then(|rest| rest.strip_prefix('/')) {
+        None if *request.method() == Method::POST => match open(shared, request).await {
+            Ok(response) | Err(response) => response,
+        },
+        None if reads => prove(&shared, &request),
+        Some(key) if reads => page(&shared, key),
+        one_or_all => {
+            let allowed = if one_or_all.is_some() { "GET, HEAD" } else { "GET, HEAD, POST" };
+            let mut response = refuse(StatusCode::METHOD_NOT_ALLOWED, "this cannot be asked for like that");
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+            response
+        }
+    }
+}
+
+fn refuse(status: StatusCode, words: &str) -> Response<ReplyBody> {
+    text(status, &format!("steady-relay: {words}\n"))
+}
+
+fn line(data: &impl serde::Serialize) -> Vec<u8> {
+    // None of the types here can fail to become text.
+    let mut line = serde_json::to_vec(data).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// Proves whose relay this is, to whoever asks at an address that nobody else can have.
+fn prove(shared: &Shared, request: &Request<Incoming>) -> Response<ReplyBody> {
+    let Some(local) = &shared.guard.local else {
+        return refuse(StatusCode::NOT_FOUND, "this relay has no local token, so it has no sessions");
+    };
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.filter(|host| {
+        let listens =
+            |at: std::net::SocketAddr| {
+                shared.guard.listening.iter().any(|ours| {
+                    ours.port() == at.port() && (ours.ip() == at.ip() || ours.ip().is_unspecified())
+                })
+            };
+        host.parse().is_ok_and(listens)
+    });
+    let query = request.uri().query().unwrap_or_default();
+    let nonce = query.split('&').find_map(|pair| pair.strip_prefix("nonce="));
+    match host.zip(nonce).and_then(|(host, nonce)| proof(local, nonce, host)) {
+        Some(proof) => {
+            let has_upstream = shared.config.upstream.is_some();
+            let proved = Proved { v: VERSION, proof, has_upstream };
+            typed(StatusCode::OK, "application/json", line(&proved))
+        }
+        None => refuse(
+            StatusCode::BAD_REQUEST,
+            "ask with `?nonce=`, 16 to 64 letters and digits, at an address this relay listens on",
+        ),
+    }
+}
+
+fn page(shared: &Shared, key: &str) -> Response<ReplyBody> {
+    let session = key.parse::<SessionKey>().ok().and_then(|key| shared.sessions.find(key));
+    match session {
+        Some(session) => typed(StatusCode::OK, "application/json", line(&shared.session_page(&session))),
+        None => refuse(StatusCode::NOT_FOUND, "there is no such session"),
+    }
+}
+
+/// Opens a session that lasts as long as the answer.
+async fn open(
+    shared: Arc<Shared>,
+    request: Request<Incoming>,
+) -> Result<Response<ReplyBody>, Response<ReplyBody>> {
+    let changing = shared.guard.changing(request.headers());
+    changing.map_err(|refusal| refuse(refusal.status(), &refusal.to_string()))?;
+    let wanted = wanted(request.into_body()).await?;
+    let holder = shared.sessions.open(&wanted).map_err(|why| not_opened(&why))?;
+    // A name that leads to us is looked up once it is held: until then nobody has its key.
+    for (name, upstream) in &holder.session().upstreams {
+        let (url, ours) = (&upstream.url, &shared.guard.listening);
+        if upstream.is_at(ours) || leads_back(url.host(), url.port(), ours).await {
+            return Err(not_opened(&NotOpened::Itself(name.clone())));
+        }
+    }
+    let opened = Opened {
+        v: VERSION,
+        key: holder.key(),
+        resumed: holder.resumed,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let mut response = typed(StatusCode::OK, "application/x-ndjson", Vec::new());
+    *response.body_mut() = ReplyBody::held(line(&opened).into(), async move {
+        tokio::select! {
+            () = holder.taken() => {}
+            () = shared.draining() => {}
+        }
+    });
+    Ok(response)
+}
+
+fn not_opened(why: &NotOpened) -> Response<ReplyBody> {
+    let status = match why {
+        NotOpened::TooMany => StatusCode::TOO_MANY_REQUESTS,
+        NotOpened::NoChance => StatusCode::INTERNAL_SERVER_ERROR,
+        NotOpened::Version(_) | NotOpened::Names | NotOpened::Url(..) | NotOpened::Itself(_) => {
+            StatusCode::BAD_REQUEST
+        }
+    };
+    refuse(status, &why.to_string())
+}
+
+async fn wanted(body: Incoming) -> Result<Wanted, Response<ReplyBody>> {
+    let hang_up = |mut response: Response<ReplyBody>| {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        response
+    };
+    let taken = tokio::time::timeout(WITHIN, Limited::new(body, LONGEST).collect()).await;
+    let bytes: Bytes = match taken {
+        Ok(Ok(whole)) => whole.to_bytes(),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+            let words = format!("a session is described in {} KiB at most", LONGEST >> 10);
+            return Err(hang_up(refuse(StatusCode::PAYLOAD_TOO_LARGE, &words)));
+        }
+        Ok(Err(_broken)) => return Err(hang_up(refuse(StatusCode::BAD_REQUEST, "the body broke off"))),
+        Err(_late) => return Err(hang_up(refuse(StatusCode::REQUEST_TIMEOUT, "the body did not come"))),
+    };
+    serde_json::from_slice(&bytes).map_err(|error| {
+        refuse(StatusCode::BAD_REQUEST, &format!("the body is not the description of a session: {error}"))
+    })
+}
