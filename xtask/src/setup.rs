@@ -12,7 +12,7 @@ use std::process::Command;
 /// (program, how to see that it works, Debian package)
 type Program = (&'static str, &'static str, &'static str);
 
-const PROGRAMS: [Program; 7] = [
+const PROGRAMS: [Program; 8] = [
     ("python3", "python3 --version", "python3"),
     ("python3 -m venv", "python3 -c 'import ensurepip,venv'", "python3-venv"),
     ("node", "node --version", "nodejs"),
@@ -20,6 +20,7 @@ const PROGRAMS: [Program; 7] = [
     ("openssl", "openssl version", "openssl"),
     ("ip", "ip -Version", "iproute2"),
     ("unshare", "unshare --version", "util-linux"),
+    ("tmux", "tmux -V", "tmux"),
 ];
 
 /// Counts instructions; apart, since it is not to be had on every system.

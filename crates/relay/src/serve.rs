@@ -194,8 +194,11 @@ fn hang_up(mut response: Response<ReplyBody>) -> Response<ReplyBody> {
 /// A relay that has just begun gives the session of a call some time to come back.
 async fn returns(shared: &Shared, key: sessions::SessionKey) {
     let left = RETURN.checked_sub(shared.clock.now().since(shared.started)).filter(|left| !left.is_zero());
-    let is_known = shared.sessions.find(key).is_some() || shared.guard.is_token(&key.to_string());
-    if let (Some(left), false) = (left, is_known) {
+    // Without a local token nobody opens one.
+    let is_missing = shared.guard.local.is_some()
+        && shared.sessions.find(key).is_none()
+        && !shared.guard.is_token(&key.to_string());
+    if let (Some(left), true) = (left, is_missing) {
         // Late or not, it is looked up next.
         let _in_time = Box::pin(tokio::time::timeout(left, shared.sessions.opens(key))).await;
     }

@@ -1,0 +1,13 @@
+//! `steady-relay run` and the sessions of a relay: the program as a child, clients that are scripts, a pretend service.
+#![cfg(unix)]
+
+#[cfg(test)]
+mod endpoint;
+#[cfg(test)]
+mod joined;
+#[cfg(test)]
+mod own;
+#[cfg(test)]
+mod place;
+#[cfg(test)]
+mod terminal;

@@ -1,0 +1,39 @@
+//! A relay of the client's own: what other programs get of it.
+
+use relay_sim::Upstream;
+
+use crate::place::{ASKS, Place, good, run, taken_apart};
+
+#[tokio::test]
+async fn any_program_is_moved_and_its_own_address_is_the_upstream() {
+    let up = Upstream::start(good()).await.unwrap();
+    let place = Place::new();
+    place.client("job", &format!("{ASKS}echo $OPENAI_BASE_URL\necho $OLLAMA_HOST\necho $NO_PROXY\nexit 3"));
+    let mut command = place.program(&["run", "--", "job"]);
+    command.env("OPENAI_BASE_URL", format!("{}/v1", up.url())).env("HTTP_PROXY", "http://127.0.0.1:9");
+    let (code, out, said) = run(&mut command).await;
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!((code, lines[1], lines[2]), (3, "", "127.0.0.1,localhost"), "{said}");
+    assert!(lines[0].ends_with("/to/openai_base_url/v1"), "{out}");
+    assert!(place.read("answer").contains("response.completed"), "{} {said}", place.read("answer"));
+    assert_eq!(up.requests()[0].target, "/v1/responses");
+    assert_eq!(place.contents(), []);
+}
+
+#[tokio::test]
+async fn whoever_has_no_key_gets_by_without_the_sessions_upstreams() {
+    let up = Upstream::start(good()).await.unwrap();
+    let place = Place::new();
+    let asks = "root=${OPENAI_BASE_URL%%/~*}\n\
+                curl -sS -H 'authorization: Bearer k' -d '{}' \"$root/to/openai_base_url/v1/responses\"\n\
+                curl -sS -H 'authorization: Bearer k' -d '{}' \"$root/~0123456789abcdef0123456789abcdef/v1/responses\"\n\
+                echo $OPENAI_BASE_URL";
+    place.client("job", asks);
+    let mut command = place.program(&["run", "--", "job"]);
+    let (code, out, said) = run(command.env("OPENAI_BASE_URL", up.url())).await;
+    assert_eq!(code, 0, "{said}");
+    assert!(out.contains("no_upstream") && out.contains("no_session"), "{out}");
+    assert_eq!(up.requests().len(), 0);
+    let (_, key) = taken_apart(&out[out.rfind("http://127.").unwrap()..]);
+    assert!(!said.contains(&key), "{said}");
+}
