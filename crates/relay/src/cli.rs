@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use crate::demo;
 use crate::recorded::TestRule;
+use crate::send;
 
 /// A local relay that lets AI coding agents survive services that run out of capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
@@ -40,6 +41,9 @@ const OF_RUN: &[&str] = &[
     "log_file",
     "state_dir",
 ];
+/// The flags of a relay that asks for one request of its own.
+const OF_SEND: &[&str] =
+    &["config", "profile", "gate", "env_file", "log_level", "log_format", "log_file", "state_dir"];
 /// The flags that have a say on a setting.
 const OF_SETTINGS: &[&str] = &[
     "listen",
@@ -56,8 +60,9 @@ const OF_SETTINGS: &[&str] = &[
 ];
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
-const FLAGS_OF: [(&[&str], &[&str]); 5] = [
+const FLAGS_OF: [(&[&str], &[&str]); 6] = [
     (&["run"], OF_RUN),
+    (&["send"], OF_SEND),
     (&["config", "show"], OF_SETTINGS),
     (&["config", "check"], OF_SETTINGS),
     (&["config", "path"], FILES),
@@ -92,6 +97,17 @@ const CONFIG_EXAMPLES: &str = "Examples:
 const DEMO_EXAMPLES: &str = "Examples:
   steady-relay demo
   steady-relay demo --quick --seed 7";
+
+const SEND_EXAMPLES: &str =
+    "Exit codes: 0 served; 1 broken off or blocked on the way; 2 wrong usage or settings; 3 gave
+up; 4 not sent again, since it may have run; 5 the service said no; 130 interrupted.
+
+Examples:
+  steady-relay send https://llm.example.com/v1/models -H \"authorization: Bearer $KEY\"
+  steady-relay post http://127.0.0.1:11434/v1/chat/completions -d @request.json";
+
+/// Verbs of the tools that are like `send`, and the methods that they stand for.
+const SHORT_FOR_SEND: [(&str, &str); 2] = [("post", "POST"), ("get", "GET")];
 
 /// The command line as it is understood, each verb with the flags that do something there.
 fn command() -> Command {
@@ -151,6 +167,15 @@ fn verb_first(top: &Command, mut line: Vec<OsString>) -> Vec<OsString> {
     line
 }
 
+/// What is short for `send` with a method, at length.
+fn at_length(mut line: Vec<OsString>) -> Vec<OsString> {
+    let verb = line.get(1).and_then(|word| word.to_str());
+    if let Some((_, method)) = SHORT_FOR_SEND.iter().find(|(short, _)| verb == Some(*short)) {
+        line.splice(1..2, ["send", "--request", method].map(OsString::from));
+    }
+    line
+}
+
 impl Cli {
     /// Reads the command line, which begins with the program's name.
     ///
@@ -158,7 +183,7 @@ impl Cli {
     /// Where it is not understood, and where it asks for help or the version.
     pub fn read(line: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Self, clap::Error> {
         let mut command = command();
-        let line = verb_first(&command, line.into_iter().map(Into::into).collect());
+        let line = at_length(verb_first(&command, line.into_iter().map(Into::into).collect()));
         let mut matches = command.try_get_matches_from_mut(line)?;
         let mut verb = &matches;
         while let Some((_, below)) = verb.subcommand() {
@@ -194,6 +219,12 @@ pub enum Verb {
     /// leaves this machine. Exit code 0: the relay did no worse than the client alone.
     #[command(after_help = DEMO_EXAMPLES, after_long_help = DEMO_EXAMPLES)]
     Demo(demo::Options),
+    /// Send one request, like curl, with everything that the relay does for a call.
+    ///
+    /// The answer goes to standard output as it comes, and what happens meanwhile to standard error. `post URL` and
+    /// `get URL` are short for it, and `codex-retry` is understood as the name of this program.
+    #[command(visible_aliases = ["post", "get"], after_help = SEND_EXAMPLES, after_long_help = SEND_EXAMPLES)]
+    Send(send::Options),
     /// Look at the settings: what is in force, what is wrong, what there is.
     #[command(after_help = CONFIG_EXAMPLES, after_long_help = CONFIG_EXAMPLES)]
     Config(ConfigArgs),
@@ -411,7 +442,7 @@ mod tests {
     fn the_verbs_of_config_are_read() {
         let verb = |line: &str| match parse(line).verb() {
             Verb::Config(args) => args.verb.clone(),
-            Verb::Serve | Verb::Run(_) | Verb::Demo(_) => panic!("{line}"),
+            Verb::Serve | Verb::Run(_) | Verb::Demo(_) | Verb::Send(_) => panic!("{line}"),
         };
         let show = ConfigVerb::Show { origin: true, json: true };
         assert_eq!(verb("steady-relay config show --origin --json"), show);

@@ -40,6 +40,7 @@ pub mod recorded;
 pub mod reload;
 pub mod reply;
 pub mod run;
+pub mod send;
 mod serve;
 pub mod settings;
 mod shared;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use steady_relay::cli::{Cli, Verb};
 use steady_relay::words;
 
-use crate::verbs::{Failure, config, demo, run, say, serve};
+use crate::verbs::{Failure, config, demo, run, say, send, serve};
 
 fn main() -> ExitCode {
     words::speak(words::preferred(None, |name| std::env::var(name).ok()));
@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         Verb::Serve => serve::serve(&cli.flags),
         Verb::Run(client) => run::run(&cli.flags, &client.command),
         Verb::Demo(options) => demo::demo(options),
+        Verb::Send(options) => send::send(&cli.flags, options),
         Verb::Config(args) => config::config(&cli.flags, &args.verb),
     };
     match ended {

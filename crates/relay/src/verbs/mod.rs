@@ -2,7 +2,9 @@
 
 pub(crate) mod config;
 pub(crate) mod demo;
+mod private;
 pub(crate) mod run;
+pub(crate) mod send;
 pub(crate) mod serve;
 mod signals;
 
@@ -17,6 +19,7 @@ use relay_core::config::Config;
 use steady_relay::cli::Flags;
 use steady_relay::files::Files;
 use steady_relay::listen::{Bound, Place, bind, leads_back};
+use steady_relay::run::SessionKey;
 use steady_relay::settings::{self, Environment, Loaded, Places, SettingsError};
 use steady_relay::target::Upstreams;
 use steady_relay::tls;
@@ -118,6 +121,14 @@ async fn targets(config: &Config, listening: &[SocketAddr]) -> Result<Upstreams,
 
 fn tls_config(config: &Config) -> Result<(Arc<rustls::ClientConfig>, Vec<String>), Failure> {
     tls::client_config(&config.ca_files).map_err(|error| Failure(2, format!("error: {error}")))
+}
+
+/// A key that a relay asks for in place of the token of the settings.
+fn session_key(tls: &rustls::ClientConfig) -> Result<SessionKey, Failure> {
+    let mut key = [0; 16];
+    let filled = tls.crypto_provider().secure_random.fill(&mut key);
+    filled.map_err(|_none| Failure(1, "error: the system gives no random numbers for a key".to_owned()))?;
+    Ok(SessionKey(u128::from_ne_bytes(key)))
 }
 
 #[cfg(test)]

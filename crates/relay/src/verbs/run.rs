@@ -13,11 +13,11 @@ use steady_relay::clock::SystemClock;
 use steady_relay::observe::Observer;
 use steady_relay::observe::log::Log;
 use steady_relay::proxy::SystemProxies;
-use steady_relay::run::{self, RelayAddr, SessionKey, Summary, Surroundings, closing_line};
+use steady_relay::run::{self, RelayAddr, Summary, Surroundings, closing_line};
 use steady_relay::settings::Loaded;
 use steady_relay::words;
 
-use super::{Failure, block_on, files, listen, load, say, targets, tls_config};
+use super::{Failure, block_on, files, listen, load, say, session_key, targets, tls_config};
 
 /// Runs the client; its exit code is ours.
 pub(crate) fn run(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> {
@@ -99,11 +99,4 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
         Ok(ended) => Ok(u8::try_from(ended.exit_code()).unwrap_or(1)),
         Err(error) => Err(Failure(error.exit_code(), format!("error: {error}"))),
     }
-}
-
-fn session_key(tls: &rustls::ClientConfig) -> Result<SessionKey, Failure> {
-    let mut key = [0; 16];
-    let filled = tls.crypto_provider().secure_random.fill(&mut key);
-    filled.map_err(|_none| Failure(1, "error: the system gives no random numbers for a key".to_owned()))?;
-    Ok(SessionKey(u128::from_ne_bytes(key)))
 }

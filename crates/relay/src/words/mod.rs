@@ -8,9 +8,10 @@ use relay_core::Lang;
 use relay_core::words::Table;
 
 pub mod run;
+pub mod send;
 
 /// Every table there is.
-pub const TABLES: &[Table] = &[run::TABLE];
+pub const TABLES: &[Table] = &[run::TABLE, send::TABLE];
 
 static SPOKEN: OnceLock<Lang> = OnceLock::new();
 
