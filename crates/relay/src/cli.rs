@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::demo;
+use crate::doctor;
 use crate::recorded::TestRule;
 use crate::send;
 
@@ -44,6 +45,8 @@ const OF_RUN: &[&str] = &[
 /// The flags of a relay that asks for one request of its own.
 const OF_SEND: &[&str] =
     &["config", "profile", "gate", "env_file", "log_level", "log_format", "log_file", "state_dir"];
+/// The flags that say where a relay listens that runs.
+const OF_ASKING: &[&str] = &["listen", "port", "config", "env_file"];
 /// The flags that have a say on a setting.
 const OF_SETTINGS: &[&str] = &[
     "listen",
@@ -60,9 +63,12 @@ const OF_SETTINGS: &[&str] = &[
 ];
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
-const FLAGS_OF: [(&[&str], &[&str]); 6] = [
+const FLAGS_OF: [(&[&str], &[&str]); 9] = [
     (&["run"], OF_RUN),
     (&["send"], OF_SEND),
+    (&["doctor"], OF_SETTINGS),
+    (&["status"], OF_ASKING),
+    (&["health"], OF_ASKING),
     (&["config", "show"], OF_SETTINGS),
     (&["config", "check"], OF_SETTINGS),
     (&["config", "path"], FILES),
@@ -105,6 +111,26 @@ up; 4 not sent again, since it may have run; 5 the service said no; 130 interrup
 Examples:
   steady-relay send https://llm.example.com/v1/models -H \"authorization: Bearer $KEY\"
   steady-relay post http://127.0.0.1:11434/v1/chat/completions -d @request.json";
+
+const DOCTOR_EXAMPLES: &str = "Exit codes: 0 nothing fails; 1 something does.
+
+Examples:
+  steady-relay doctor
+  steady-relay doctor --upstream gateway --json";
+
+const STATUS_EXAMPLES: &str =
+    "Exit codes: 0 it runs; 2 wrong settings, or the token is missing; 6 no relay runs there.
+
+Examples:
+  steady-relay status
+  steady-relay status --json --port 9000";
+
+const HEALTH_EXAMPLES: &str =
+    "Exit codes: 0 it runs; 2 wrong settings, or the token is missing; 6 no relay runs there.
+
+Examples:
+  steady-relay health
+  steady-relay health --port 9000 || echo none";
 
 /// Verbs of the tools that are like `send`, and the methods that they stand for.
 const SHORT_FOR_SEND: [(&str, &str); 2] = [("post", "POST"), ("get", "GET")];
@@ -225,6 +251,26 @@ pub enum Verb {
     /// `get URL` are short for it, and `codex-retry` is understood as the name of this program.
     #[command(visible_aliases = ["post", "get"], after_help = SEND_EXAMPLES, after_long_help = SEND_EXAMPLES)]
     Send(send::Options),
+    /// Look for what is wrong between clients and services, and say what to do about it.
+    ///
+    /// The settings, the port, the services and the way there, the clients and this machine, in some seconds. Nothing is
+    /// changed, and no credential is sent or printed. `--upstream` asks that service alone.
+    #[command(after_help = DOCTOR_EXAMPLES, after_long_help = DOCTOR_EXAMPLES)]
+    Doctor(doctor::Options),
+    /// Print what a relay that runs is doing, and what it has saved.
+    #[command(after_help = STATUS_EXAMPLES, after_long_help = STATUS_EXAMPLES)]
+    Status {
+        /// Print JSON, as `/__steady/status` has it.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say whether a relay runs.
+    #[command(after_help = HEALTH_EXAMPLES, after_long_help = HEALTH_EXAMPLES)]
+    Health {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Look at the settings: what is in force, what is wrong, what there is.
     #[command(after_help = CONFIG_EXAMPLES, after_long_help = CONFIG_EXAMPLES)]
     Config(ConfigArgs),
@@ -440,9 +486,10 @@ mod tests {
 
     #[test]
     fn the_verbs_of_config_are_read() {
-        let verb = |line: &str| match parse(line).verb() {
-            Verb::Config(args) => args.verb.clone(),
-            Verb::Serve | Verb::Run(_) | Verb::Demo(_) | Verb::Send(_) => panic!("{line}"),
+        let verb = |line: &str| {
+            let cli = parse(line);
+            let Verb::Config(args) = cli.verb() else { panic!("{line}") };
+            args.verb.clone()
         };
         let show = ConfigVerb::Show { origin: true, json: true };
         assert_eq!(verb("steady-relay config show --origin --json"), show);

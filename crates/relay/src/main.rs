@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use steady_relay::cli::{Cli, Verb};
 use steady_relay::words;
 
-use crate::verbs::{Failure, config, demo, run, say, send, serve};
+use crate::verbs::{Failure, config, demo, doctor, run, say, send, serve, status};
 
 fn main() -> ExitCode {
     words::speak(words::preferred(None, |name| std::env::var(name).ok()));
@@ -18,6 +18,9 @@ fn main() -> ExitCode {
         Verb::Run(client) => run::run(&cli.flags, &client.command),
         Verb::Demo(options) => demo::demo(options),
         Verb::Send(options) => send::send(&cli.flags, options),
+        Verb::Doctor(options) => doctor::doctor(&cli.flags, options),
+        Verb::Status { json } => status::status(&cli.flags, *json),
+        Verb::Health { json } => status::health(&cli.flags, *json),
         Verb::Config(args) => config::config(&cli.flags, &args.verb),
     };
     match ended {

@@ -2,11 +2,13 @@
 
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 mod private;
 pub(crate) mod run;
 pub(crate) mod send;
 pub(crate) mod serve;
 mod signals;
+pub(crate) mod status;
 
 use std::ffi::OsString;
 use std::io::Write as _;

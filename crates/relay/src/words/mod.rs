@@ -7,11 +7,13 @@ use std::sync::OnceLock;
 use relay_core::Lang;
 use relay_core::words::Table;
 
+pub mod doctor;
 pub mod run;
 pub mod send;
+pub mod status;
 
 /// Every table there is.
-pub const TABLES: &[Table] = &[run::TABLE, send::TABLE];
+pub const TABLES: &[Table] = &[doctor::TABLE, run::TABLE, send::TABLE, status::TABLE];
 
 static SPOKEN: OnceLock<Lang> = OnceLock::new();
 

@@ -2,8 +2,12 @@
 //! program as a child with a home of its own, and pretend services.
 
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 #[path = "../settings/program.rs"]
 #[expect(dead_code, reason = "other tests use the rest")]
 mod program;
 #[cfg(test)]
 mod send;
+#[cfg(test)]
+mod status;
