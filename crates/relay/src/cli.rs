@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use crate::demo;
 use crate::doctor;
 use crate::recorded::TestRule;
+use crate::selftest;
 use crate::send;
 
 /// A local relay that lets AI coding agents survive services that run out of capacity.
@@ -63,10 +64,11 @@ const OF_SETTINGS: &[&str] = &[
 ];
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
-const FLAGS_OF: [(&[&str], &[&str]); 9] = [
+const FLAGS_OF: [(&[&str], &[&str]); 10] = [
     (&["run"], OF_RUN),
     (&["send"], OF_SEND),
     (&["doctor"], OF_SETTINGS),
+    (&["selftest"], &["upstream", "config", "profile", "env_file"]),
     (&["status"], OF_ASKING),
     (&["health"], OF_ASKING),
     (&["config", "show"], OF_SETTINGS),
@@ -117,6 +119,14 @@ const DOCTOR_EXAMPLES: &str = "Exit codes: 0 nothing fails; 1 something does.
 Examples:
   steady-relay doctor
   steady-relay doctor --upstream gateway --json";
+
+const SELFTEST_EXAMPLES: &str =
+    "Exit codes: 0 a request goes through, or a service was reached that wants a key; else as
+those of `send`.
+
+Examples:
+  steady-relay selftest
+  steady-relay selftest --upstream openai";
 
 const STATUS_EXAMPLES: &str =
     "Exit codes: 0 it runs; 2 wrong settings, or the token is missing; 6 no relay runs there.
@@ -257,6 +267,13 @@ pub enum Verb {
     /// changed, and no credential is sent or printed. `--upstream` asks that service alone.
     #[command(after_help = DOCTOR_EXAMPLES, after_long_help = DOCTOR_EXAMPLES)]
     Doctor(doctor::Options),
+    /// Send one small request through a relay, and say how long each part took.
+    ///
+    /// A relay in this process, with the present settings. It asks a pretend service in this process; with `--upstream`
+    /// the service of that name or URL, for its list of models, with a key from the environment or the settings if there
+    /// is one.
+    #[command(after_help = SELFTEST_EXAMPLES, after_long_help = SELFTEST_EXAMPLES)]
+    Selftest(selftest::Options),
     /// Print what a relay that runs is doing, and what it has saved.
     #[command(after_help = STATUS_EXAMPLES, after_long_help = STATUS_EXAMPLES)]
     Status {

@@ -42,6 +42,7 @@ pub mod reload;
 pub mod reply;
 pub mod run;
 pub mod running;
+pub mod selftest;
 pub mod send;
 mod serve;
 pub mod settings;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use steady_relay::cli::{Cli, Verb};
 use steady_relay::words;
 
-use crate::verbs::{Failure, config, demo, doctor, run, say, send, serve, status};
+use crate::verbs::{Failure, config, demo, doctor, run, say, selftest, send, serve, status};
 
 fn main() -> ExitCode {
     words::speak(words::preferred(None, |name| std::env::var(name).ok()));
@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         Verb::Demo(options) => demo::demo(options),
         Verb::Send(options) => send::send(&cli.flags, options),
         Verb::Doctor(options) => doctor::doctor(&cli.flags, options),
+        Verb::Selftest(options) => selftest::selftest(&cli.flags, options),
         Verb::Status { json } => status::status(&cli.flags, *json),
         Verb::Health { json } => status::health(&cli.flags, *json),
         Verb::Config(args) => config::config(&cli.flags, &args.verb),

@@ -133,6 +133,12 @@ impl SystemProxies {
     }
 }
 
+/// The proxy on the way to `upstream`, where these are the choices and nobody listens.
+#[must_use]
+pub fn on_the_way(system: &SystemProxies, default: &ProxyChoice, upstream: &Upstream) -> Option<Arc<Proxy>> {
+    Proxies::new(system.clone(), default.clone(), Vec::new()).towards(upstream)
+}
+
 /// The variables that name a proxy, each in both cases. Of two the first that is there counts, be it empty.
 const VARIABLES: [[&str; 2]; 3] =
     [["HTTPS_PROXY", "https_proxy"], ["HTTP_PROXY", "http_proxy"], ["ALL_PROXY", "all_proxy"]];

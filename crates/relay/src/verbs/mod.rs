@@ -5,6 +5,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 mod private;
 pub(crate) mod run;
+pub(crate) mod selftest;
 pub(crate) mod send;
 pub(crate) mod serve;
 mod signals;

@@ -9,11 +9,12 @@ use relay_core::words::Table;
 
 pub mod doctor;
 pub mod run;
+pub mod selftest;
 pub mod send;
 pub mod status;
 
 /// Every table there is.
-pub const TABLES: &[Table] = &[doctor::TABLE, run::TABLE, send::TABLE, status::TABLE];
+pub const TABLES: &[Table] = &[doctor::TABLE, run::TABLE, selftest::TABLE, send::TABLE, status::TABLE];
 
 static SPOKEN: OnceLock<Lang> = OnceLock::new();
 

@@ -8,6 +8,8 @@ mod doctor;
 #[expect(dead_code, reason = "other tests use the rest")]
 mod program;
 #[cfg(test)]
+mod selftest;
+#[cfg(test)]
 mod send;
 #[cfg(test)]
 mod status;
