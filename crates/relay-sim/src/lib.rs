@@ -1,9 +1,9 @@
 //! Pretend upstreams and clients: everything the relay meets on the wire, under a test's control.
 //!
-//! Of all this only the demo is shipped, which needs [`overload`], [`scene`] and [`sdk`]. It speaks HTTP/1.1 over raw
-//! sockets and not through an HTTP library, for two reasons: it must be able to misbehave (cut, reset, lie about
-//! lengths, fall silent), and it must see the exact bytes, header case and order included. Real time and real sockets:
-//! never use it under paused time.
+//! Of all this only the demo and the self-test are shipped, which need [`overload`], [`scene`] and [`sdk`], and a plain
+//! [`Upstream`]. It speaks HTTP/1.1 over raw sockets and not through an HTTP library, for two reasons: it must be able
+//! to misbehave (cut, reset, lie about lengths, fall silent), and it must see the exact bytes, header case and order
+//! included. Real time and real sockets: never use it under paused time.
 //!
 //! ```text
 //!  Client  --- the relay under test ---  Upstream <- Script <- Reply <- Event

@@ -16,7 +16,10 @@ use std::path::PathBuf;
 use relay_core::Lang;
 
 use crate::demo;
+use crate::doctor;
 use crate::recorded::TestRule;
+use crate::selftest;
+use crate::send;
 use crate::words;
 
 /// No help is wider, however wide the terminal is.
@@ -70,6 +73,11 @@ const OF_RUN: &[&str] = &[
     "log_file",
     "state_dir",
 ];
+/// The flags of a relay that asks for one request of its own.
+const OF_SEND: &[&str] =
+    &["config", "profile", "gate", "env_file", "log_level", "log_format", "log_file", "state_dir"];
+/// The flags that say where a relay listens that runs.
+const OF_ASKING: &[&str] = &["listen", "port", "config", "env_file"];
 /// The flags that have a say on a setting.
 const OF_SETTINGS: &[&str] = &[
     "listen",
@@ -87,8 +95,13 @@ const OF_SETTINGS: &[&str] = &[
 ];
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
-const FLAGS_OF: [(&[&str], &[&str]); 5] = [
+const FLAGS_OF: [(&[&str], &[&str]); 10] = [
     (&["run"], OF_RUN),
+    (&["send"], OF_SEND),
+    (&["doctor"], OF_SETTINGS),
+    (&["selftest"], &["upstream", "config", "profile", "env_file"]),
+    (&["status"], OF_ASKING),
+    (&["health"], OF_ASKING),
     (&["config", "show"], OF_SETTINGS),
     (&["config", "check"], OF_SETTINGS),
     (&["config", "path"], FILES),
@@ -126,6 +139,45 @@ const MAN_EXAMPLES: &str = "Examples:
 const DEMO_EXAMPLES: &str = "Examples:
   steady-relay demo
   steady-relay demo --quick --seed 7";
+
+const SEND_EXAMPLES: &str =
+    "Exit codes: 0 served; 1 broken off or blocked on the way; 2 wrong usage or settings; 3 gave
+up; 4 not sent again, since it may have run; 5 the service said no; 130 interrupted.
+
+Examples:
+  steady-relay send https://llm.example.com/v1/models -H \"authorization: Bearer $KEY\"
+  steady-relay post http://127.0.0.1:11434/v1/chat/completions -d @request.json";
+
+const DOCTOR_EXAMPLES: &str = "Exit codes: 0 nothing fails; 1 something does.
+
+Examples:
+  steady-relay doctor
+  steady-relay doctor --upstream gateway --json";
+
+const SELFTEST_EXAMPLES: &str =
+    "Exit codes: 0 a request goes through, or a service was reached that wants a key; else as
+those of `send`.
+
+Examples:
+  steady-relay selftest
+  steady-relay selftest --upstream openai";
+
+const STATUS_EXAMPLES: &str =
+    "Exit codes: 0 it runs; 2 wrong settings, or the token is missing; 6 no relay runs there.
+
+Examples:
+  steady-relay status
+  steady-relay status --json --port 9000";
+
+const HEALTH_EXAMPLES: &str =
+    "Exit codes: 0 it runs; 2 wrong settings, or the token is missing; 6 no relay runs there.
+
+Examples:
+  steady-relay health
+  steady-relay health --port 9000 || echo none";
+
+/// Verbs of the tools that are like `send`, and the methods that they stand for.
+const SHORT_FOR_SEND: [(&str, &str); 2] = [("post", "POST"), ("get", "GET")];
 
 /// The command line as it is understood, each verb with the flags that do something there; its help in this language.
 #[must_use]
@@ -194,6 +246,15 @@ fn verb_first(top: &Command, mut line: Vec<OsString>) -> Vec<OsString> {
     line
 }
 
+/// What is short for `send` with a method, at length.
+fn at_length(mut line: Vec<OsString>) -> Vec<OsString> {
+    let verb = line.get(1).and_then(|word| word.to_str());
+    if let Some((_, method)) = SHORT_FOR_SEND.iter().find(|(short, _)| verb == Some(*short)) {
+        line.splice(1..2, ["send", "--request", method].map(OsString::from));
+    }
+    line
+}
+
 impl Cli {
     /// Reads the command line, which begins with the program's name.
     ///
@@ -201,7 +262,7 @@ impl Cli {
     /// Where it is not understood, and where it asks for help or the version.
     pub fn read(line: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Self, clap::Error> {
         let mut command = command(words::lang());
-        let line = verb_first(&command, line.into_iter().map(Into::into).collect());
+        let line = at_length(verb_first(&command, line.into_iter().map(Into::into).collect()));
         let mut matches = command.try_get_matches_from_mut(line)?;
         let mut verb = &matches;
         while let Some((_, below)) = verb.subcommand() {
@@ -239,6 +300,39 @@ pub enum Verb {
     /// leaves this machine. Exit code 0: the relay did no worse than the client alone.
     #[command(after_help = DEMO_EXAMPLES, after_long_help = DEMO_EXAMPLES)]
     Demo(demo::Options),
+    /// Send one request, like curl, with everything that the relay does for a call.
+    ///
+    /// The answer goes to standard output as it comes, and what happens meanwhile to standard error. `post URL` and
+    /// `get URL` are short for it, and `codex-retry` is understood as the name of this program.
+    #[command(visible_aliases = ["post", "get"], after_help = SEND_EXAMPLES, after_long_help = SEND_EXAMPLES)]
+    Send(send::Options),
+    /// Look for what is wrong between clients and services, and say what to do about it.
+    ///
+    /// The settings, the port, the services and the way there, the clients and this machine, in some seconds. Nothing is
+    /// changed, and no credential is sent or printed. `--upstream` asks that service alone.
+    #[command(after_help = DOCTOR_EXAMPLES, after_long_help = DOCTOR_EXAMPLES)]
+    Doctor(doctor::Options),
+    /// Send one small request through a relay, and say how long each part took.
+    ///
+    /// A relay in this process, with the present settings. It asks a pretend service in this process; with `--upstream`
+    /// the service of that name or URL, for its list of models, with a key from the environment or the settings if there
+    /// is one.
+    #[command(after_help = SELFTEST_EXAMPLES, after_long_help = SELFTEST_EXAMPLES)]
+    Selftest(selftest::Options),
+    /// Print what a relay that runs is doing, and what it has saved.
+    #[command(after_help = STATUS_EXAMPLES, after_long_help = STATUS_EXAMPLES)]
+    Status {
+        /// Print JSON, as `/__steady/status` has it.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say whether a relay runs.
+    #[command(after_help = HEALTH_EXAMPLES, after_long_help = HEALTH_EXAMPLES)]
+    Health {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Look at the settings: what is in force, what is wrong, what there is.
     #[command(after_help = CONFIG_EXAMPLES, after_long_help = CONFIG_EXAMPLES)]
     Config(ConfigArgs),
@@ -489,11 +583,10 @@ mod tests {
 
     #[test]
     fn the_verbs_of_config_are_read() {
-        let verb = |line: &str| match parse(line).verb() {
-            Verb::Config(args) => args.verb.clone(),
-            Verb::Serve | Verb::Run(_) | Verb::Demo(_) | Verb::Completions { .. } | Verb::Man { .. } => {
-                panic!("{line}")
-            }
+        let verb = |line: &str| {
+            let cli = parse(line);
+            let Verb::Config(args) = cli.verb() else { panic!("{line}") };
+            args.verb.clone()
         };
         let show = ConfigVerb::Show { origin: true, json: true };
         assert_eq!(verb("steady-relay config show --origin --json"), show);

@@ -81,6 +81,12 @@ pub struct Holder {
     pub pid: u32,
 }
 
+/// The program that listens where `at` would, if the system tells.
+#[must_use]
+pub fn holder(at: SocketAddr) -> Option<Holder> {
+    holder::of(at)
+}
+
 /// Why the relay cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {

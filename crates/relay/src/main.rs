@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use steady_relay::cli::{self, Asked, Cli, Verb};
 use steady_relay::words;
 
-use crate::verbs::{Failure, completions, config, demo, man, run, say, serve};
+use crate::verbs::{
+    Failure, completions, config, demo, doctor, man, run, say, selftest, send, serve, status,
+};
 
 fn main() -> ExitCode {
     let line: Vec<_> = std::env::args_os().collect();
@@ -25,6 +27,11 @@ fn main() -> ExitCode {
         Verb::Demo(options) => demo::demo(options),
         Verb::Completions { shell } => completions::completions(*shell),
         Verb::Man { dir } => man::man(dir.as_deref()),
+        Verb::Send(options) => send::send(&cli.flags, options),
+        Verb::Doctor(options) => doctor::doctor(&cli.flags, options),
+        Verb::Selftest(options) => selftest::selftest(&cli.flags, options),
+        Verb::Status { json } => status::status(&cli.flags, *json),
+        Verb::Health { json } => status::health(&cli.flags, *json),
         Verb::Config(args) => config::config(&cli.flags, &args.verb),
     };
     match ended {

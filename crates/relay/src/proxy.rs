@@ -133,6 +133,12 @@ impl SystemProxies {
     }
 }
 
+/// The proxy on the way to `upstream`, where these are the choices and nobody listens.
+#[must_use]
+pub fn on_the_way(system: &SystemProxies, default: &ProxyChoice, upstream: &Upstream) -> Option<Arc<Proxy>> {
+    Proxies::new(system.clone(), default.clone(), Vec::new()).towards(upstream)
+}
+
 /// The variables that name a proxy, each in both cases. Of two the first that is there counts, be it empty.
 const VARIABLES: [[&str; 2]; 3] =
     [["HTTPS_PROXY", "https_proxy"], ["HTTP_PROXY", "http_proxy"], ["ALL_PROXY", "all_proxy"]];
@@ -179,13 +185,18 @@ impl Proxies {
 
     /// What the user should know: a proxy that is the relay itself is passed over.
     pub(crate) fn advice(&self) -> Option<String> {
-        let anywhere = ["https://upstream.invalid", "http://upstream.invalid"].map(Uri::from_static);
-        let mut found = anywhere.iter().filter_map(|there| self.chosen(&self.default, there));
-        let itself = found.find(|proxy| proxy.is_at(&self.listening))?;
+        let itself = self.itself()?;
         Some(format!(
             "the proxy {itself} that is set (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, or the key `proxy`) is this relay \
              itself, which is no proxy: the relay connects without it"
         ))
+    }
+
+    /// The proxy that is the relay itself, where one is.
+    pub(crate) fn itself(&self) -> Option<Proxy> {
+        let anywhere = ["https://upstream.invalid", "http://upstream.invalid"].map(Uri::from_static);
+        let mut found = anywhere.iter().filter_map(|there| self.chosen(&self.default, there));
+        found.find(|proxy| proxy.is_at(&self.listening))
     }
 
     /// The proxy on the way to `upstream`.

@@ -394,6 +394,14 @@ impl Upstreams {
         to(upstream, ask)
     }
 
+    /// Where a request goes that is for this one.
+    ///
+    /// # Errors
+    /// [`Refusal`] where it goes nowhere.
+    pub(crate) fn at(upstream: &Arc<Upstream>, ask: Ask<'_>) -> Result<Target, Refusal> {
+        to(upstream, ask)
+    }
+
     fn by_issuer(&self, issuer: Issuer) -> Result<&Arc<Upstream>, Refusal> {
         self.entries.get(issuer.upstream()).ok_or(Refusal::NoEntry(issuer))
     }

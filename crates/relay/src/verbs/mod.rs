@@ -3,10 +3,15 @@
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod man;
+mod private;
 pub(crate) mod run;
+pub(crate) mod selftest;
+pub(crate) mod send;
 pub(crate) mod serve;
 mod signals;
+pub(crate) mod status;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -19,6 +24,8 @@ use relay_core::config::Config;
 use steady_relay::cli::Flags;
 use steady_relay::files::Files;
 use steady_relay::listen::{Bound, Place, bind, leads_back};
+use steady_relay::run::SessionKey;
+use steady_relay::sessions;
 use steady_relay::settings::{self, Environment, Loaded, Places, SettingsError};
 use steady_relay::target::Upstreams;
 use steady_relay::tls;
@@ -138,6 +145,12 @@ async fn targets(config: &Config, listening: &[SocketAddr]) -> Result<Upstreams,
 
 fn tls_config(config: &Config) -> Result<(Arc<rustls::ClientConfig>, Vec<String>), Failure> {
     tls::client_config(&config.ca_files).map_err(|error| failed(2, &error))
+}
+
+/// A key that a relay asks for in place of the token of the settings.
+fn session_key() -> Result<SessionKey, Failure> {
+    let none = || Failure(1, "error: the system gives no random numbers for a key".to_owned());
+    sessions::drawn().ok_or_else(none)
 }
 
 #[cfg(test)]

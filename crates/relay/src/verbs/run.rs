@@ -21,7 +21,7 @@ use steady_relay::sessions;
 use steady_relay::settings::{Loaded, Shown};
 use steady_relay::words;
 
-use super::{Failure, block_on, files, listen, load, say, targets, tls_config};
+use super::{Failure, block_on, files, listen, load, say, session_key, targets, tls_config};
 
 /// Runs the client; its exit code is ours.
 pub(crate) fn run(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
@@ -186,9 +186,4 @@ impl Start<'_> {
         let holder = holder.map_err(|error| Failure(1, format!("error: {error}")))?;
         Ok(Ready { plan, link: Link::Own(Box::new(relay), holder), notices, log: Some(log) })
     }
-}
-
-fn session_key() -> Result<SessionKey, Failure> {
-    let none = || Failure(1, "error: the system gives no random numbers for a key".to_owned());
-    sessions::drawn().ok_or_else(none)
 }

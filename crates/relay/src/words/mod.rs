@@ -9,12 +9,16 @@ use relay_core::words::Table;
 
 pub mod cli;
 pub mod demo;
+pub mod doctor;
 pub mod door;
 pub(crate) mod help;
 pub mod live;
 pub mod run;
+pub mod selftest;
+pub mod send;
 pub mod settings;
 pub mod start;
+pub mod status;
 pub mod verbs;
 
 /// Every table there is.
@@ -23,11 +27,15 @@ pub const TABLES: &[Table] = &[
     relay_core::notice::words::TABLE,
     cli::TABLE,
     demo::TABLE,
+    doctor::TABLE,
     door::TABLE,
     live::TABLE,
     run::TABLE,
+    selftest::TABLE,
+    send::TABLE,
     settings::TABLE,
     start::TABLE,
+    status::TABLE,
     verbs::TABLE,
 ];
 

@@ -1,0 +1,167 @@
+//! What was found out, as plain values. Nothing here holds a credential.
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+use super::clients::ClientSetting;
+use crate::listen::Holder;
+
+/// All of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    /// The relay's own settings.
+    pub settings: Settings,
+    /// Where the relay listens, or would.
+    pub at: String,
+    /// What is there.
+    pub here: Here,
+    /// The memory of the relay that runs, in MiB, where the system tells.
+    pub memory: Option<u64>,
+    /// The upstreams that were asked.
+    pub upstreams: Vec<Asked>,
+    /// How many were not asked, since there are too many.
+    pub more_upstreams: usize,
+    /// A proxy that is the relay itself.
+    pub own_proxy: Option<String>,
+    /// The variable that names a proxy for plain requests, where `NO_PROXY` does not leave this machine out.
+    pub catching: Option<String>,
+    /// Files of certificates that are named and cannot be used: who names them, and what is wrong.
+    pub certificates: Vec<(String, String)>,
+    /// What clients were told, and what is there.
+    pub clients: Vec<(ClientSetting, Answers)>,
+    /// The proxy that VS Code was told to use, and the file that says so.
+    pub vscode_proxy: Option<(String, String)>,
+    /// The managed plan of the ChatGPT account that Codex is signed in with.
+    pub plan: Option<&'static str>,
+    /// The settings keep a workspace's routing.
+    pub is_routed: bool,
+    /// Clients that were found, with their versions.
+    pub versions: Vec<ClientVersion>,
+    /// What `localhost` is.
+    pub localhost: Vec<IpAddr>,
+    /// Files with secrets that others may read, and their modes.
+    pub open_files: Vec<(String, u32)>,
+    /// Env files with a mark or a coding that many programs do not read.
+    pub odd_env_files: Vec<String>,
+    /// The network of the Linux in Windows that we are in.
+    pub wsl: Option<Wsl>,
+}
+
+/// The relay's own settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The configuration file, if there is one.
+    pub file: Option<String>,
+    /// What is wrong, and how to mend it.
+    pub errors: Vec<(String, String)>,
+    /// What should be known.
+    pub notes: Vec<String>,
+}
+
+/// What is at the relay's address.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Here {
+    /// Nothing, and the port is free.
+    #[default]
+    Free,
+    /// A relay, and its status page.
+    Relay(Value),
+    /// A relay whose token the settings do not have.
+    Locked,
+    /// Another program.
+    Taken(Option<Holder>),
+}
+
+/// An upstream that was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Its name in the settings.
+    pub name: String,
+    /// Scheme, host and port.
+    pub origin: String,
+    /// What was asked for.
+    pub path: String,
+    /// The proxy on the way.
+    pub via: Option<String>,
+    /// Somebody uses it, as far as can be told.
+    pub is_used: bool,
+    /// What came of it.
+    pub answer: Result<Answered, Unreached>,
+}
+
+/// What an upstream answered to a request without a credential.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answered {
+    /// The status.
+    pub status: u16,
+    /// It is a web page.
+    pub is_page: bool,
+    /// How many seconds this machine's clock is ahead.
+    pub ahead: Option<i64>,
+    /// The status of `/health`, where it was asked for.
+    pub health: Option<u16>,
+}
+
+/// Why an upstream was not reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreached {
+    /// What failed.
+    pub step: Step,
+    /// What the system said.
+    pub detail: String,
+}
+
+/// What can fail on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Looking up the name.
+    Dns,
+    /// Connecting.
+    Connect,
+    /// Agreeing on TLS.
+    Tls,
+    /// Its certificate is not trusted.
+    Certificate,
+    /// The proxy.
+    Proxy,
+    /// It gave no answer.
+    Answer,
+    /// It is the relay itself.
+    Itself,
+}
+
+/// What is at the address that a client was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    /// It is elsewhere, and was not asked.
+    Elsewhere,
+    /// A relay.
+    Relay,
+    /// Something.
+    Other,
+    /// Nothing.
+    Nothing,
+}
+
+/// A client on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientVersion {
+    /// Its name.
+    pub client: &'static str,
+    /// Its version.
+    pub found: [u32; 3],
+    /// The version that was measured.
+    pub measured: [u32; 3],
+}
+
+/// How the Linux in Windows is joined to its network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wsl {
+    /// It has a network of its own behind the one of Windows.
+    Nat,
+    /// It shares that of Windows.
+    Mirrored,
+    /// In another way, or nobody tells.
+    Unknown,
+}

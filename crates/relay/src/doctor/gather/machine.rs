@@ -1,0 +1,258 @@
+//! What this machine is like: variables, files, versions of clients, names, and the Linux in Windows. What a system tells
+//! in a text of its own is read by functions that are tested on every system.
+
+use std::io::Read as _;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
+use relay_core::config::Config;
+use serde_json::Value;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use super::super::facts::{ClientVersion, Wsl};
+use crate::credential::{self, ManagedPlan};
+use crate::settings::Places;
+
+/// How long a program may take to tell its version. Node takes a second or two on a slow machine.
+const SLOW: Duration = Duration::from_secs(8);
+/// The clients, their programs, and their versions that were measured.
+const CLIENTS: [(&str, &str, [u32; 3]); 3] = [
+    ("Codex", "codex", [0, 171, 0]),
+    ("Claude Code", "claude", [2, 1, 332]),
+    ("Gemini CLI", "gemini", [0, 61, 0]),
+];
+
+/// The variable by which a proxy catches requests to this machine.
+pub(super) fn catching(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let either = |names: [&'static str; 2]| {
+        names.into_iter().find_map(|name| Some((name, variable(name).filter(|value| !value.is_empty())?)))
+    };
+    let (name, _) = either(["http_proxy", "HTTP_PROXY"]).or_else(|| either(["all_proxy", "ALL_PROXY"]))?;
+    let left_out = either(["no_proxy", "NO_PROXY"]).map(|(_, list)| list).unwrap_or_default();
+    let mut hosts = left_out.split(',').map(str::trim);
+    let leaves_out = hosts.any(|host| matches!(host, "*" | "127.0.0.1" | "127.0.0.0/8"));
+    (!leaves_out).then(|| name.to_owned())
+}
+
+/// Files of certificates for clients and for us that are not there.
+pub(super) fn certificates(variable: &dyn Fn(&str) -> Option<String>) -> Vec<(String, String)> {
+    let named = ["SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"];
+    let missing = named.into_iter().filter_map(|name| {
+        let path = variable(name).filter(|path| !path.is_empty())?;
+        let error = std::fs::metadata(&path).err()?;
+        Some((name.to_owned(), format!("{path}: {error}")))
+    });
+    missing.collect()
+}
+
+/// The managed plan that Codex is signed in on. The token is looked at and forgotten.
+pub(super) fn plan(codex: &Path, read: &dyn Fn(&Path) -> Option<String>) -> Option<ManagedPlan> {
+    let auth: Value = serde_json::from_str(&read(&codex.join("auth.json"))?).ok()?;
+    let token = auth["tokens"]["access_token"].as_str()?;
+    let value = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
+    credential::plan(&HeaderMap::from_iter([(AUTHORIZATION, value)]))
+}
+
+/// Files that may hold a secret and are open to others, with their modes.
+pub(super) fn open_files(config: &Config, places: &Places) -> Vec<(String, u32)> {
+    let mut files: Vec<PathBuf> = places.all().map(Path::to_owned).collect();
+    files.extend(config.log.file.clone());
+    if let Some(folder) = &config.state_dir {
+        files.extend([folder.join("token"), folder.join("lanes.json")]);
+    }
+    let open = files.into_iter().filter_map(|file| Some((file.display().to_string(), mode(&file)?)));
+    open.filter(|(_, mode)| mode & 0o077 != 0).collect()
+}
+
+/// The mode of a file, where the system has modes.
+#[cfg(unix)]
+fn mode(file: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let found = std::fs::metadata(file).ok()?;
+    found.is_file().then(|| found.permissions().mode())
+}
+
+#[cfg(not(unix))]
+fn mode(_file: &Path) -> Option<u32> {
+    None
+}
+
+/// Env files that begin with a mark, or are UTF-16.
+pub(super) fn odd_env_files(places: &Places, folder: &Path, home: &Path) -> Vec<String> {
+    let own = [&places.env_file, &places.usual_env_file].into_iter().flatten().cloned();
+    let others = [folder.join(".env"), home.join(".gemini/.env")];
+    let odd = own.chain(others).filter(|file| first_bytes(file).is_some_and(|bytes| is_odd(&bytes)));
+    let mut odd: Vec<_> = odd.map(|file| file.display().to_string()).collect();
+    odd.dedup();
+    odd
+}
+
+fn first_bytes(file: &Path) -> Option<Vec<u8>> {
+    // Asked before it is opened: opening a pipe would wait for its writer.
+    if !std::fs::metadata(file).ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(file).ok()?.take(4).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn is_odd(first: &[u8]) -> bool {
+    first.starts_with(b"\xef\xbb\xbf")
+        || matches!(first, [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [_, 0, ..] | [0, _, ..])
+}
+
+/// The clients that are on the PATH, each asked for its version.
+pub(super) async fn versions() -> Vec<ClientVersion> {
+    let asked = CLIENTS.map(async |(client, program, measured)| {
+        let found = version_in(&said(program, "--version").await?)?;
+        Some(ClientVersion { client, found, measured })
+    });
+    join_all(asked).await.into_iter().flatten().collect()
+}
+
+/// What a program says, if it is there and says it soon.
+async fn said(program: &str, argument: &str) -> Option<String> {
+    // npm puts scripts there.
+    let names = if cfg!(windows) {
+        vec![format!("{program}.exe"), format!("{program}.cmd")]
+    } else {
+        vec![program.to_owned()]
+    };
+    for name in names {
+        let mut command = Command::new(&name);
+        command.arg(argument).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        if let Ok(Ok(output)) = timeout(SLOW, command.output()).await {
+            return Some(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+    }
+    None
+}
+
+/// The first three numbers with points between them.
+fn version_in(text: &str) -> Option<[u32; 3]> {
+    text.split(|letter: char| !letter.is_ascii_digit() && letter != '.').find_map(|word| {
+        let mut numbers = word.split('.').map(|number| number.parse().ok());
+        Some([numbers.next()??, numbers.next()??, numbers.next()??])
+    })
+}
+
+/// The addresses of `localhost`.
+pub(super) async fn localhost() -> Vec<IpAddr> {
+    let found = timeout(super::WITHIN, tokio::net::lookup_host(("localhost", 80))).await;
+    found
+        .ok()
+        .and_then(Result::ok)
+        .map_or_else(Vec::new, |found| found.map(|at: SocketAddr| at.ip()).collect())
+}
+
+/// The Linux in Windows that we are in, and how it is joined to its network.
+pub(super) async fn wsl() -> Option<Wsl> {
+    if !cfg!(target_os = "linux") || !is_wsl(&std::fs::read_to_string("/proc/version").ok()?) {
+        return None;
+    }
+    Some(said("wslinfo", "--networking-mode").await.map_or(Wsl::Unknown, |mode| joined(&mode)))
+}
+
+fn is_wsl(version: &str) -> bool {
+    version.to_ascii_lowercase().contains("microsoft")
+}
+
+fn joined(mode: &str) -> Wsl {
+    match mode.trim() {
+        "nat" => Wsl::Nat,
+        "mirrored" => Wsl::Mirrored,
+        _ => Wsl::Unknown,
+    }
+}
+
+/// The memory of a process, in MiB, on systems that tell it in a file.
+pub(super) fn memory(process: u32) -> Option<u64> {
+    memory_in(&std::fs::read_to_string(format!("/proc/{process}/status")).ok()?)
+}
+
+fn memory_in(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes / 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_catches_this_machine_unless_it_is_left_out() {
+        let of = |set: &[(&str, &str)]| {
+            catching(&|name| {
+                set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[("HTTPS_PROXY", "http://p")]), None);
+        for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+            assert_eq!(of(&[(name, "http://p")]).as_deref(), Some(name));
+            assert_eq!(of(&[(name, "")]), None);
+            for list in ["127.0.0.1", "localhost, 127.0.0.1", "*"] {
+                assert_eq!(of(&[(name, "http://p"), ("NO_PROXY", list)]), None, "{list}");
+            }
+            assert!(of(&[(name, "http://p"), ("no_proxy", "corp.example")]).is_some());
+        }
+    }
+
+    #[test]
+    fn versions_are_read_as_clients_write_them() {
+        let rows = [
+            ("codex-cli 0.171.0\n", Some([0, 171, 0])),
+            ("2.1.332 (Claude Code)\n", Some([2, 1, 332])),
+            ("v0.61.0-nightly.3", Some([0, 61, 0])),
+            ("warning: 3 things\n1.2.3", Some([1, 2, 3])),
+            ("", None),
+            ("1.2", None),
+            ("99999999999.1.1", None),
+        ];
+        for (text, version) in rows {
+            assert_eq!(version_in(text), version, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_linux_tells() {
+        let version = "Linux version 5.15.153.1-microsoft-standard-WSL2 (root@x)";
+        assert!(is_wsl(version) && !is_wsl("Linux version 6.1.0-28-amd64 (debian)"));
+        assert_eq!(
+            ["nat\n", "mirrored\n", "virtioproxy\n", ""].map(joined),
+            [Wsl::Nat, Wsl::Mirrored, Wsl::Unknown, Wsl::Unknown]
+        );
+        assert_eq!(memory_in("Name:\tsteady\nVmRSS:\t   20480 kB\nThreads:\t3\n"), Some(20));
+        assert_eq!((memory_in(""), memory_in("VmRSS: x kB")), (None, None));
+    }
+
+    #[test]
+    fn marks_of_windows_are_seen() {
+        for odd in [&b"\xef\xbb\xbfA"[..], b"\xff\xfeA\0", b"\xfe\xff\0A", b"A\0=\0", b"\0A\0="] {
+            assert!(is_odd(odd), "{odd:?}");
+        }
+        assert!(!is_odd(b"A=1\n") && !is_odd(b""));
+    }
+
+    #[test]
+    fn the_plan_is_read_from_the_sign_in() {
+        let token = relay_sim::fixtures::openai_jwt(&serde_json::json!({
+            "iss": "https://auth.openai.com",
+            "https://api.openai.com/auth": {"chatgpt_plan_type": "business"}
+        }));
+        let auth = serde_json::json!({"tokens": {"access_token": token}}).to_string();
+        let plan = |text: &str| {
+            plan(Path::new("/c"), &|path| (path == Path::new("/c/auth.json")).then(|| text.to_owned()))
+        };
+        assert_eq!(plan(&auth).map(ManagedPlan::name), Some("business"));
+        assert!(plan("{").is_none() && plan(r#"{"tokens":{"access_token":"x"}}"#).is_none());
+    }
+}

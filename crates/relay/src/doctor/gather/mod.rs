@@ -1,0 +1,142 @@
+//! Finds the facts out, all side by side, and none of it for longer than [`WITHIN`]: what is not known by then is not
+//! known. Nothing is written, and no request carries a credential.
+
+mod machine;
+mod upstreams;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use relay_core::config::{Config, Secret};
+
+use super::clients::{self, ClientFiles, ClientSetting, OnThisMachine};
+use super::facts::{Answers, Facts, Here, Settings};
+use crate::files::Files;
+use crate::listen;
+use crate::proxy::{Proxies, SystemProxies};
+use crate::running::{self, There};
+use crate::settings::{Env, Places};
+use crate::tls;
+
+/// How long anything may take that is looked at.
+const WITHIN: Duration = Duration::from_secs(10);
+/// The most settings of clients that are looked at.
+const MOST_SETTINGS: usize = 64;
+
+/// What the doctor is shown.
+pub struct Patient<'a> {
+    /// The settings, or those that would hold without any.
+    pub config: Config,
+    /// What reading them came to.
+    pub settings: Settings,
+    /// Where they are looked for.
+    pub places: Places,
+    /// The environment.
+    pub env: Env<'a>,
+    /// What the environment or the system says about proxies.
+    pub proxies: SystemProxies,
+    /// The working directory.
+    pub folder: PathBuf,
+}
+
+/// Gathers everything.
+pub async fn gather(patient: Patient<'_>) -> Facts {
+    let Patient { config, settings, places, env, proxies, folder } = patient;
+    let at = running::address(&config);
+    let text = |name: &str| env.value(name).and_then(|value| value.into_string().ok());
+    let path = |name: &str| env.value(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let client_places = clients::Places::by(&path);
+    let read = |path: &Path| Files::anew().read(path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let on_this_machine = OnThisMachine { places: client_places.clone(), read: &read, variable: &text };
+    let mut told = on_this_machine.settings();
+    told.truncate(MOST_SETTINGS);
+    let plan = machine::plan(&client_places.codex, &read);
+    let known = upstreams::Known { signed_in: upstreams::signed_in(&client_places, &read, &text) };
+    let mut facts = Facts {
+        settings,
+        at: at.to_string(),
+        own_proxy: own_proxy(&config, &proxies, at),
+        catching: machine::catching(&text),
+        plan: plan.map(|plan| plan.name()),
+        is_routed: config.upstreams.get("chatgpt").is_some_and(|entry| !entry.headers.is_empty()),
+        open_files: machine::open_files(&config, &places),
+        odd_env_files: machine::odd_env_files(&places, &folder, &client_places.home),
+        vscode_proxy: told
+            .iter()
+            .find(|setting| setting.key == "http.proxy")
+            .map(|setting| (setting.shown(), setting.place.clone())),
+        ..Facts::default()
+    };
+    told.retain(|setting| setting.key != "http.proxy");
+    let (tls, mut certificates) = match tls::client_config(&config.ca_files) {
+        Ok((tls, _notices)) => (Some(tls), Vec::new()),
+        Err(error) => {
+            let words = error.to_string();
+            let what = words.lines().next().unwrap_or_default().to_owned();
+            // Without them no service can be asked.
+            (None, vec![("ca_file, SSL_CERT_FILE".to_owned(), what)])
+        }
+    };
+    certificates.extend(machine::certificates(&text));
+    facts.certificates = certificates;
+    let asked = async {
+        match tls {
+            Some(tls) => upstreams::ask(&config, known, (&tls, Arc::new(proxies)), at).await,
+            None => (Vec::new(), 0),
+        }
+    };
+    let token = config.token.as_ref().map(Secret::expose);
+    let (here, asked, answers, versions, localhost, wsl) = tokio::join!(
+        here(at, token),
+        asked,
+        join_all(told.iter().map(|setting| answers(setting, at, token))),
+        machine::versions(),
+        machine::localhost(),
+        machine::wsl(),
+    );
+    (facts.here, facts.memory) = here;
+    (facts.upstreams, facts.more_upstreams) = asked;
+    facts.clients = told.into_iter().zip(answers).collect();
+    (facts.versions, facts.localhost, facts.wsl) = (versions, localhost, wsl);
+    facts
+}
+
+/// What is at the relay's address, and how much memory it takes.
+async fn here(at: SocketAddr, token: Option<&str>) -> (Here, Option<u64>) {
+    let there = running::look(at, token).await;
+    let holder = || tokio::task::spawn_blocking(move || listen::holder(at));
+    match there {
+        There::Nothing => (Here::Free, None),
+        There::Locked => (Here::Locked, None),
+        There::Other => (Here::Taken(holder().await.ok().flatten()), None),
+        There::Relay(page) => {
+            let holder = holder().await.ok().flatten();
+            (Here::Relay(page), holder.and_then(|holder| machine::memory(holder.pid)))
+        }
+    }
+}
+
+/// What is at the address that a client was told, where that is this machine.
+async fn answers(setting: &ClientSetting, relay: SocketAddr, token: Option<&str>) -> Answers {
+    let Some((host, port)) = setting.host_and_port() else { return Answers::Elsewhere };
+    let at = if host.eq_ignore_ascii_case("localhost") { "127.0.0.1".to_owned() } else { host };
+    let Ok(ip) = at.parse::<std::net::IpAddr>() else { return Answers::Elsewhere };
+    if !ip.is_loopback() && !ip.is_unspecified() {
+        return Answers::Elsewhere;
+    }
+    let at = SocketAddr::new(ip, port);
+    // The token is for our own relay and nobody else.
+    match running::look(at, token.filter(|_| at == relay)).await {
+        There::Relay(_) | There::Locked => Answers::Relay,
+        There::Other => Answers::Other,
+        There::Nothing => Answers::Nothing,
+    }
+}
+
+/// The proxy on the way to services that is the relay itself.
+fn own_proxy(config: &Config, proxies: &SystemProxies, at: SocketAddr) -> Option<String> {
+    Proxies::new(proxies.clone(), config.proxy.clone(), vec![at]).itself().map(|proxy| proxy.to_string())
+}

@@ -1,0 +1,238 @@
+//! Asks upstreams for their list of models, without a credential, by the way that the relay would take.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use http::header::{ACCEPT, CONTENT_TYPE, DATE, HOST, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use http_body_util::Empty;
+use relay_core::config::{Config, shipped_upstreams};
+use serde_json::Value;
+
+use super::super::clients::Places;
+use super::super::facts::{Answered, Asked, Step, Unreached};
+use super::WITHIN;
+use crate::clock::{Clock, SystemClock};
+use crate::credential::Verdict;
+use crate::listen::leads_back;
+use crate::proxy::{Proxies, SystemProxies};
+use crate::target::{self, Target, Upstream, Upstreams as Targets};
+use crate::upstream::{Ask, Cause, PoolLimits, Proof, SendFailure, Upstreams, Way};
+
+/// The most that are asked.
+const MOST: usize = 12;
+/// What every service of these protocols has, and what costs nothing.
+const LIST: &str = "/v1/models";
+
+/// What is known of the user's accounts.
+pub(super) struct Known {
+    /// The shipped upstreams that somebody here is signed in at, or has a key for.
+    pub(super) signed_in: BTreeSet<&'static str>,
+}
+
+/// Where somebody is signed in, by what lies around. No value is looked at.
+pub(super) fn signed_in(
+    places: &Places,
+    read: &dyn Fn(&Path) -> Option<String>,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> BTreeSet<&'static str> {
+    const BY_VARIABLE: [(&str, &str); 6] = [
+        ("OPENAI_API_KEY", "openai"),
+        ("ANTHROPIC_API_KEY", "anthropic"),
+        ("ANTHROPIC_AUTH_TOKEN", "anthropic"),
+        ("CLAUDE_CODE_OAUTH_TOKEN", "anthropic"),
+        ("GEMINI_API_KEY", "gemini"),
+        ("GOOGLE_API_KEY", "gemini"),
+    ];
+    let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    let mut all: BTreeSet<_> =
+        BY_VARIABLE.into_iter().filter(|(name, _)| is_set(name)).map(|(_, upstream)| upstream).collect();
+    let codex = read(&places.codex.join("auth.json"));
+    let codex: Value = codex.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    if codex["tokens"].is_object() {
+        all.insert("chatgpt");
+    }
+    if codex["OPENAI_API_KEY"].is_string() {
+        all.insert("openai");
+    }
+    if places.claude.join(".credentials.json").exists() {
+        all.insert("anthropic");
+    }
+    all
+}
+
+/// Asks those that the settings use, or, where nothing tells which these are, those that ship. Also says how many were
+/// left out.
+pub(super) async fn ask(
+    config: &Config,
+    known: Known,
+    (tls, proxies): (&rustls::ClientConfig, Arc<SystemProxies>),
+    relay: SocketAddr,
+) -> (Vec<Asked>, usize) {
+    let targets = Targets::of(config);
+    let (mut chosen, is_used) = chosen(config, &targets, &known);
+    let more = chosen.len().saturating_sub(MOST);
+    chosen.truncate(MOST);
+    let limits = PoolLimits { connect: config.timeouts.connect.min(WITHIN), ..PoolLimits::default() };
+    let asking = Asking {
+        upstreams: Upstreams::new(tls, Arc::new(SystemClock), limits),
+        proxies: Proxies::new((*proxies).clone(), config.proxy.clone(), vec![relay]),
+        relay,
+        is_used,
+    };
+    (join_all(chosen.iter().map(|upstream| asking.one(upstream))).await, more)
+}
+
+/// Those that are asked, and whether they are used for sure.
+fn chosen(config: &Config, targets: &Targets, known: &Known) -> (Vec<Arc<Upstream>>, bool) {
+    let all: Vec<_> = targets.all().cloned().collect();
+    if config.upstream.is_some() {
+        return (all.into_iter().take(1).collect(), true);
+    }
+    let shipped = shipped_upstreams();
+    let is_used = |upstream: &Arc<Upstream>| {
+        known.signed_in.contains(upstream.name.as_str()) || !shipped.contains_key(&upstream.name)
+    };
+    let used: Vec<_> = all.iter().filter(|upstream| is_used(upstream)).cloned().collect();
+    if used.is_empty() { (all, false) } else { (used, true) }
+}
+
+struct Asking {
+    upstreams: Upstreams<Empty<Bytes>>,
+    proxies: Proxies,
+    relay: SocketAddr,
+    is_used: bool,
+}
+
+impl Asking {
+    async fn one(&self, upstream: &Arc<Upstream>) -> Asked {
+        let via = self.proxies.towards(upstream);
+        let ask = target::Ask { method: &Method::GET, path_and_query: LIST, verdict: &Verdict::None };
+        let target = Targets::at(upstream, ask);
+        let path =
+            target.as_ref().map_or_else(|_| LIST.to_owned(), |target| target.path_and_query.to_string());
+        let answer = match target {
+            Ok(target) => self.answer(upstream, &target).await,
+            Err(_) => Err(unreached(Step::Answer, "")),
+        };
+        Asked {
+            name: upstream.name.clone(),
+            origin: upstream.shown(),
+            path,
+            via: via.map(|proxy| proxy.to_string()),
+            is_used: self.is_used,
+            answer,
+        }
+    }
+
+    async fn answer(&self, upstream: &Upstream, target: &Target) -> Result<Answered, Unreached> {
+        if upstream.is_at(&[self.relay])
+            || leads_back(upstream.url.host(), upstream.url.port(), &[self.relay]).await
+        {
+            return Err(unreached(Step::Itself, ""));
+        }
+        let response = self.get(upstream, target.path_and_query.as_str()).await?;
+        let text = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let is_page = text(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"));
+        let ahead = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok()).map(ahead);
+        let is_own = !shipped_upstreams().contains_key(&upstream.name);
+        let health = match is_own {
+            true => self.get(upstream, "/health").await.ok().map(|response| response.status().as_u16()),
+            false => None,
+        };
+        Ok(Answered { status: response.status().as_u16(), is_page, ahead, health })
+    }
+
+    async fn get(&self, upstream: &Upstream, path: &str) -> Result<Response<()>, Unreached> {
+        let mut request = Request::new(Empty::new());
+        *request.uri_mut() = path.parse().map_err(|_odd| unreached(Step::Answer, "its path"))?;
+        let mut headers = HeaderMap::new();
+        if let Some(host) = &upstream.host {
+            headers.insert(HOST, host.clone());
+        }
+        headers.insert(
+            USER_AGENT,
+            HeaderValue::from_static(concat!("steady-relay/", env!("CARGO_PKG_VERSION"))),
+        );
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        *request.headers_mut() = headers;
+        let way =
+            Way { origin: Arc::clone(&upstream.origin), via: self.proxies.towards(upstream), http2: false };
+        let ask = Ask { way, request, fresh: true, may_reuse_stale: false };
+        match tokio::time::timeout(WITHIN, self.upstreams.send(ask)).await {
+            Ok(Ok(response)) => Ok(response.map(drop)),
+            Ok(Err(failure)) => Err(failed(&failure)),
+            Err(_elapsed) => Err(unreached(Step::Answer, &format!("nothing within {} s", WITHIN.as_secs()))),
+        }
+    }
+}
+
+fn unreached(step: Step, detail: &str) -> Unreached {
+    Unreached { step, detail: detail.to_owned() }
+}
+
+fn failed<B>(failure: &SendFailure<B>) -> Unreached {
+    let step = match (failure.cause, failure.proof) {
+        (Cause::Dns, _) => Step::Dns,
+        (Cause::Refused | Cause::ConnectTimeout | Cause::Connect, _) => Step::Connect,
+        (Cause::TlsHandshake, _) => Step::Tls,
+        (Cause::Certificate, _) => Step::Certificate,
+        (Cause::ProxyFailed | Cause::ProxyRefused, _) => Step::Proxy,
+        (
+            Cause::HandedBack | Cause::Reset | Cause::Closed | Cause::Malformed | Cause::RequestBody,
+            Proof::NothingSent | Proof::SomethingSent,
+        ) => Step::Answer,
+    };
+    // It begins with the way, which is told already.
+    let detail = failure.detail.split_once(": ").map_or(failure.detail.as_str(), |(_, detail)| detail);
+    unreached(step, detail)
+}
+
+/// How many seconds this machine's clock is ahead of a date.
+fn ahead(date: SystemTime) -> i64 {
+    let now = SystemClock.wall();
+    let whole = |span: Duration| i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
+    match now.duration_since(date) {
+        Ok(ahead) => whole(ahead),
+        Err(behind) => -whole(behind.duration()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{Flags, NO_VARIABLES, load};
+
+    fn names(text: &str, signed_in: &[&'static str]) -> (Vec<String>, bool) {
+        let flags = Flags { config: Some("config.toml".into()), ..Flags::default() };
+        let config = load(&flags, &NO_VARIABLES, &|_| Ok(text.as_bytes().to_vec())).unwrap().config;
+        let known = Known { signed_in: signed_in.iter().copied().collect() };
+        let (chosen, is_used) = chosen(&config, &Targets::of(&config), &known);
+        (chosen.iter().map(|upstream| upstream.name.clone()).collect(), is_used)
+    }
+
+    #[test]
+    fn those_are_asked_that_are_used() {
+        let all = ["anthropic", "chatgpt", "gemini", "openai"].map(str::to_owned).to_vec();
+        assert_eq!(names("", &[]), (all, false));
+        assert_eq!(names("", &["openai"]), (vec!["openai".to_owned()], true));
+        let own = "[upstream.gw]\nurl = \"https://gw.example\"\n";
+        assert_eq!(names(own, &["gemini"]), (vec!["gemini".to_owned(), "gw".to_owned()], true));
+        let one = format!("[relay]\nupstream = \"gw\"\n{own}");
+        assert_eq!(names(&one, &["gemini"]), (vec!["gw".to_owned()], true));
+    }
+
+    #[test]
+    fn sign_ins_are_known_without_a_look_at_them() {
+        let places = Places { codex: "/c".into(), claude: "/nowhere/at/all".into(), ..Places::default() };
+        let read = |_: &Path| Some(r#"{"OPENAI_API_KEY":null,"tokens":{"access_token":"x"}}"#.to_owned());
+        let variable = |name: &str| (name == "GEMINI_API_KEY").then(|| "AIza".to_owned());
+        assert_eq!(signed_in(&places, &read, &variable), BTreeSet::from(["chatgpt", "gemini"]));
+        assert!(signed_in(&places, &|_| Some("[".to_owned()), &|_| Some(String::new())).is_empty());
+    }
+}

@@ -1,0 +1,183 @@
+//! The findings for people, at 80 columns, what is wrong first; and for programs.
+
+use relay_core::Lang;
+use serde_json::{Value, json};
+
+use super::{Finding, Level};
+use crate::running::text::columns;
+use crate::words::doctor as words;
+
+/// The widest line, and where the words of a finding begin.
+const COLUMNS: usize = 80;
+const INDENT: usize = 22;
+
+fn count(findings: &[Finding], level: Level) -> u64 {
+    findings.iter().filter(|finding| finding.level == level).count() as u64
+}
+
+/// 1 where something does not work.
+#[must_use]
+pub fn exit_code(findings: &[Finding]) -> u8 {
+    u8::from(count(findings, Level::Fail) > 0)
+}
+
+/// The report, with the marks of colour that a stream may drop.
+#[must_use]
+pub fn text(lang: Lang, findings: &[Finding]) -> String {
+    let [fails, warns, oks] = [Level::Fail, Level::Warn, Level::Ok].map(|level| count(findings, level));
+    let mut out = words::opening(lang, env!("CARGO_PKG_VERSION"), fails, warns, oks);
+    out.push('\n');
+    for level in [Level::Fail, Level::Warn, Level::Ok] {
+        let mut these = findings.iter().filter(|finding| finding.level == level).peekable();
+        if these.peek().is_some() {
+            out.push('\n');
+        }
+        for finding in these {
+            let colour = match level {
+                Level::Fail => "\u{1b}[31m",
+                Level::Warn => "\u{1b}[33m",
+                Level::Ok => "\u{1b}[32m",
+            };
+            let head = format!("{colour}{:<4}\u{1b}[0m  {:<15} ", level.name(), finding.check.name());
+            out.push_str(&head);
+            out.push_str(&wrapped(&finding.what));
+            if let Some(remedy) = &finding.remedy {
+                out.push_str(&" ".repeat(INDENT));
+                out.push_str(&wrapped(&words::remedy(lang, remedy)));
+            }
+        }
+    }
+    out
+}
+
+/// Words in lines that begin below each other. What is longer than a line and has no place to break stays whole: it is
+/// a path or an address, to be copied.
+fn wrapped(words: &str) -> String {
+    let room = COLUMNS - INDENT;
+    let (mut out, mut used) = (String::new(), 0);
+    for piece in pieces(words) {
+        let width: usize = piece.trim_end().chars().map(columns).sum();
+        if used > 0 && used + width > room {
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+            out.push_str(&" ".repeat(INDENT));
+            used = 0;
+        }
+        let piece = if used == 0 { piece.trim_start() } else { piece };
+        out.extend(piece.chars().map(|letter| if letter.is_control() { ' ' } else { letter }));
+        used += piece.chars().map(columns).sum::<usize>();
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+/// Where lines may break: behind a space, and around a letter of Chinese.
+fn pieces(words: &str) -> Vec<&str> {
+    let mut all = Vec::new();
+    let mut rest = words;
+    while let Some(first) = rest.chars().next() {
+        let end = if columns(first) == 2 {
+            first.len_utf8()
+        } else {
+            let mut letters = rest.char_indices();
+            letters
+                .find_map(|(at, letter)| match letter {
+                    ' ' => Some(at + 1),
+                    _ if columns(letter) == 2 => Some(at),
+                    _ => None,
+                })
+                .unwrap_or(rest.len())
+        };
+        let (piece, more) = rest.split_at(end);
+        all.push(piece);
+        rest = more;
+    }
+    all
+}
+
+/// The report for programs.
+#[must_use]
+pub fn json(findings: &[Finding]) -> Value {
+    let all: Vec<_> = findings
+        .iter()
+        .map(|finding| {
+            json!({
+                "check": finding.check.name(),
+                "level": finding.level.name(),
+                "what": finding.what,
+                "remedy": finding.remedy,
+            })
+        })
+        .collect();
+    json!({
+        "v": 1,
+        "version": env!("CARGO_PKG_VERSION"),
+        "ok": exit_code(findings) == 0,
+        "fails": count(findings, Level::Fail),
+        "warnings": count(findings, Level::Warn),
+        "findings": all,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Check;
+    use super::*;
+
+    fn findings() -> Vec<Finding> {
+        vec![
+            Finding::new(Check::Settings, Level::Ok, "there is no file, so the defaults hold"),
+            Finding::new(
+                Check::Port,
+                Level::Fail,
+                "127.0.0.1:8787 is taken by a program with a long name (process 1234)\nstop it, or give the relay another port",
+            ),
+            Finding::new(
+                Check::Clock,
+                Level::Warn,
+                "本机时钟慢了六十一秒本机时钟慢了六十一秒本机时钟慢了六十一秒本机时钟慢了六十一秒\n让系统自动校时",
+            ),
+        ]
+    }
+
+    #[test]
+    fn what_is_wrong_comes_first_and_nothing_is_wider_than_a_terminal() {
+        let text = text(Lang::English, &findings()).replace("\u{1b}[31m", "").replace("\u{1b}[33m", "");
+        let text = text.replace("\u{1b}[32m", "").replace("\u{1b}[0m", "");
+        insta::assert_snapshot!(text.replace(env!("CARGO_PKG_VERSION"), "VERSION"), @r"
+        Steady Relay VERSION: 1 failed, 1 warning, 1 ok
+
+        fail  port            127.0.0.1:8787 is taken by a program with a long name
+                              (process 1234)
+                              do: stop it, or give the relay another port
+
+        warn  clock           本机时钟慢了六十一秒本机时钟慢了六十一秒本机时钟慢了六十一
+                              秒本机时钟慢了六十一秒
+                              do: 让系统自动校时
+
+        ok    settings        there is no file, so the defaults hold
+        ");
+        for line in text.lines() {
+            assert!(line.chars().map(columns).sum::<usize>() <= COLUMNS, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_long_path_stays_whole_and_nothing_moves_the_cursor() {
+        let path = format!("/{}", "long".repeat(30));
+        let text = wrapped(&format!("the file {path} is \u{1b}[2J gone"));
+        assert!(text.contains(&path) && !text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn programs_get_json() {
+        let json = json(&findings());
+        assert_eq!(
+            (&json["v"], &json["ok"], &json["fails"], &json["warnings"]),
+            (&1.into(), &false.into(), &1.into(), &1.into())
+        );
+        assert_eq!(json["findings"][1]["remedy"], "stop it, or give the relay another port");
+        assert_eq!((exit_code(&findings()), exit_code(&findings()[..1])), (1, 0));
+    }
+}

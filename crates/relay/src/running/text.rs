@@ -1,0 +1,174 @@
+//! The status page for people, at 80 columns. Pure: a page in, a text out. The page may be one of another version, so
+//! what is missing is left out.
+
+use relay_core::Lang;
+use serde_json::Value;
+
+use crate::words::status as words;
+
+/// The widest line.
+const COLUMNS: usize = 80;
+/// The most calls, and the most lanes, that are listed.
+const MOST: usize = 20;
+
+/// The page as a text, for the relay at this address.
+#[must_use]
+pub fn page(lang: Lang, address: &str, page: &Value) -> String {
+    let totals = &page["totals"];
+    let count = |key: &str| totals[key].as_u64().unwrap_or(0);
+    let text = |key: &str| page[key].as_str().unwrap_or("?").to_owned();
+    let mut lines = vec![
+        words::opening(lang, &text("version"), address, &span(lang, page["uptime_s"].as_f64())),
+        words::calls(
+            lang,
+            count("calls"),
+            count("calls_saved"),
+            count("calls_lost"),
+            count("calls_handed_back"),
+        ),
+        words::sends(lang, count("sends"), count("waits"), &span(lang, totals["waited_s"].as_f64())),
+    ];
+    let odd = [
+        ("requests_refused", words::refused as fn(Lang, u64) -> String),
+        ("streams_cut", words::cut),
+        ("maybe_billed_twice", words::billed_twice),
+    ];
+    lines.extend(odd.iter().filter(|(key, _)| count(key) > 0).map(|(key, say)| say(lang, count(key))));
+    let open = page["open_calls"].as_array().map_or(&[][..], Vec::as_slice);
+    lines.push(words::open(lang, open.len() as u64));
+    lines.extend(open.iter().take(MOST).map(|call| format!("  {}", call_line(lang, call))));
+    let lanes = page["lanes"].as_array().map_or(&[][..], Vec::as_slice);
+    let busy: Vec<_> = lanes.iter().filter(|lane| lane["state"] == "shut" || lane["waiting"] != 0).collect();
+    lines.push(words::lanes(lang, lanes.len() as u64, busy.len() as u64));
+    lines.extend(busy.iter().take(MOST).map(|lane| format!("  {}", lane_line(lang, lane))));
+    let more = open.len().saturating_sub(MOST) + busy.len().saturating_sub(MOST);
+    if more > 0 {
+        lines.push(words::more(lang, more as u64));
+    }
+    lines.iter().map(|line| clipped(line)).collect::<Vec<_>>().join("\n")
+}
+
+fn call_line(lang: Lang, call: &Value) -> String {
+    let text = |key: &str| call[key].as_str().unwrap_or("-");
+    let who = format!("{} {} {} {}", text("id"), text("client"), text("upstream"), text("model"));
+    let state = match call["next_send_in_s"].as_f64() {
+        Some(next) => words::next_in(lang, &state(call), &span(lang, Some(next))),
+        None => state(call),
+    };
+    words::call(lang, &who, &state, call["sends"].as_u64().unwrap_or(0), &span(lang, call["age_s"].as_f64()))
+}
+
+/// The state, with what is waited out.
+fn state(of: &Value) -> String {
+    let why = of["fault"].as_str().or_else(|| of["why"].as_str());
+    let state = of["state"].as_str().unwrap_or("-");
+    why.map_or_else(|| state.to_owned(), |why| format!("{state} ({why})"))
+}
+
+fn lane_line(lang: Lang, lane: &Value) -> String {
+    let text = |key: &str| lane[key].as_str().unwrap_or("-");
+    let who = format!("{} {}", text("upstream"), text("model"));
+    let state = match lane["next_send_in_s"].as_f64() {
+        Some(next) => words::next_in(lang, &state(lane), &span(lang, Some(next))),
+        None => state(lane),
+    };
+    words::lane(lang, &who, &state, lane["waiting"].as_u64().unwrap_or(0))
+}
+
+/// A span as one says it.
+fn span(lang: Lang, seconds: Option<f64>) -> String {
+    let Some(seconds) = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0) else {
+        return "?".to_owned();
+    };
+    let whole = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default().as_secs();
+    match whole {
+        0..60 => words::seconds(lang, (seconds * 10.0).round() / 10.0),
+        60..3600 => words::minutes(lang, whole / 60, whole % 60),
+        3600..86_400 => words::hours(lang, whole / 3600, whole % 3600 / 60),
+        _ => words::days(lang, whole / 86_400, whole % 86_400 / 3600),
+    }
+}
+
+/// As much of a line as fits, by the columns that its letters take.
+fn clipped(line: &str) -> String {
+    let mut used = 0;
+    let fits = line.chars().take_while(|letter| {
+        used += columns(*letter);
+        used <= COLUMNS
+    });
+    // A name from elsewhere stays a name: nothing that moves the cursor.
+    fits.map(|letter| if letter.is_control() { '?' } else { letter }).collect()
+}
+
+/// How many columns a letter takes: those of Chinese take two.
+pub(crate) const fn columns(letter: char) -> usize {
+    match letter {
+        '\u{1100}'..='\u{115f}'
+        | '\u{2e80}'..='\u{a4cf}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{fe30}'..='\u{fe6f}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{ffe0}'..='\u{ffe6}'
+        | '\u{20000}'..='\u{3fffd}' => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn busy() -> Value {
+        json!({
+            "v": 1, "version": "0.1.0", "uptime_s": 11_520.4,
+            "totals": {"calls": 120, "sends": 171, "waits": 52, "waited_s": 603.2, "calls_saved": 14, "calls_lost": 1,
+                       "calls_handed_back": 0, "requests_refused": 2, "streams_cut": 0, "maybe_billed_twice": 1},
+            "open_calls": [{"id": "c118", "client": "codex", "upstream": "openai", "model": "gpt-x", "state": "waiting",
+                            "fault": "at_capacity", "next_send_in_s": 4.2, "sends": 2, "age_s": 12.0}],
+            "lanes": [{"upstream": "openai", "model": "gpt-x", "state": "shut", "why": "at_capacity", "waiting": 6,
+                       "next_send_in_s": 4.2},
+                      {"upstream": "openai", "model": "gpt-y", "state": "open", "why": null, "waiting": 0}]
+        })
+    }
+
+    #[test]
+    fn the_page_for_people() {
+        insta::assert_snapshot!(page(Lang::English, "127.0.0.1:8787", &busy()), @r"
+        Steady Relay 0.1.0 at 127.0.0.1:8787, up for 3 h 12 min
+        calls: 120, of them 14 saved, 1 lost, 0 handed back
+        sends: 171, with 52 waits, 10 min 3 s in all
+        requests turned away by the relay: 2
+        sends that may have been billed twice: 1
+        open calls: 1
+          c118 codex openai gpt-x: waiting (at_capacity), next in 4.2 s, 2 sends, 12 s
+        lanes: 2, 1 of them short of capacity
+          openai gpt-x: shut (at_capacity), next in 4.2 s, 6 waiting
+        ");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_a_terminal_and_no_name_moves_its_cursor() {
+        let mut page = busy();
+        page["open_calls"][0]["model"] = json!(format!("\u{1b}[2J{}", "m".repeat(200)));
+        page["open_calls"] = json!(vec![page["open_calls"][0].clone(); 30]);
+        for lang in Lang::ALL {
+            let text = super::page(lang, "127.0.0.1:8787", &page);
+            assert!(!text.contains('\u{1b}'));
+            for line in text.lines() {
+                assert!(line.chars().map(columns).sum::<usize>() <= 80, "{line}");
+            }
+            assert_eq!(text.lines().filter(|line| line.contains("c118")).count(), MOST);
+        }
+        assert!(super::page(Lang::English, "a", &page).ends_with("and 10 more"));
+    }
+
+    #[test]
+    fn a_page_of_another_version_is_no_trouble() {
+        for odd in [json!({}), json!({"totals": 3, "open_calls": {}, "lanes": [1, null]}), Value::Null] {
+            assert!(page(Lang::English, "a", &odd).starts_with("Steady Relay ? at a"), "{odd}");
+        }
+    }
+}

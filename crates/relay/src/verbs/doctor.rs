@@ -1,0 +1,53 @@
+//! `steady-relay doctor`: looks for what is wrong, and says what to do.
+
+use std::io::{self, Write as _};
+
+use steady_relay::cli::Flags;
+use steady_relay::doctor::facts::Settings;
+use steady_relay::doctor::gather::{Patient, gather};
+use steady_relay::doctor::judge::judge;
+use steady_relay::doctor::{Options, report};
+use steady_relay::proxy::SystemProxies;
+use steady_relay::settings::{Issue, Loaded};
+use steady_relay::words::lang;
+
+use super::{Failure, Process, block_on, files, places, print, try_load};
+
+/// Looks, and prints what was found; 1 where something does not work.
+pub(crate) fn doctor(flags: &Flags, options: &Options) -> Result<u8, Failure> {
+    let files = files(flags);
+    let places = places(flags, &files);
+    // Settings that cannot be read are one trouble among others, and the rest is looked at as without any.
+    let (config, settings) = match try_load(flags, &files) {
+        Ok(Loaded { config, notices, file, .. }) => {
+            let file = file.map(|file| file.display().to_string());
+            (config, Settings { file, errors: Vec::new(), notes: notices })
+        }
+        Err(error) => {
+            let told = |issue: &Issue| (format!("{}: {}", issue.at, issue.what), issue.hint.clone());
+            let errors = error.issues.iter().map(told).collect();
+            (relay_core::Config::default(), Settings { file: None, errors, notes: Vec::new() })
+        }
+    };
+    let patient = Patient {
+        config,
+        settings,
+        places,
+        env: &Process,
+        proxies: SystemProxies::found(),
+        folder: std::env::current_dir().unwrap_or_default(),
+    };
+    let facts = block_on(async { Ok(gather(patient).await) })?;
+    let findings = judge(lang(), &facts);
+    let code = report::exit_code(&findings);
+    if options.json {
+        return print(&report::json(&findings).to_string()).map(|_printed| code);
+    }
+    let mut out = anstream::AutoStream::auto(io::stdout());
+    match write!(out, "{}", report::text(lang(), &findings)) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure(1, format!("error: standard output: {error}")))
+        }
+        Ok(()) | Err(_) => Ok(code),
+    }
+}

@@ -1,0 +1,121 @@
+//! What `status` and `health` say.
+
+use relay_core::words::counted;
+
+relay_core::words! {
+    table TABLE "status";
+
+    /// The first line.
+    opening(version: &str, address: &str, uptime: &str) {
+        en: "Steady Relay {version} at {address}, up for {uptime}";
+        zh: "Steady Relay {version}，地址 {address}，已运行 {uptime}";
+    }
+
+    /// What became of calls.
+    calls(calls: u64, saved: u64, lost: u64, handed_back: u64) {
+        en: "calls: {calls}, of them {saved} saved, {lost} lost, {handed_back} handed back";
+        zh: "请求：{calls} 次，其中挽回 {saved} 次，失败 {lost} 次，原样返回 {handed_back} 次";
+    }
+
+    /// What it took.
+    sends(sends: u64, waits: u64, waited: &str) {
+        en: "sends: {sends}, with {waits}, {waited} in all", waits = counted(waits, "wait", "waits");
+        zh: "发送：{sends} 次，等待 {waits} 次，共 {waited}";
+    }
+
+    /// Requests that were no calls.
+    refused(count: u64) {
+        en: "requests turned away by the relay: {count}";
+        zh: "被中继拒绝的请求：{count} 次";
+    }
+
+    /// Streams that were cut.
+    cut(count: u64) {
+        en: "streams cut so that Codex resumes: {count}";
+        zh: "为让 Codex 续传而切断的流：{count} 次";
+    }
+
+    /// Sends that may have run twice.
+    billed_twice(count: u64) {
+        en: "sends that may have been billed twice: {count}";
+        zh: "可能被重复计费的发送：{count} 次";
+    }
+
+    /// How many calls are open.
+    open(count: u64) {
+        en: "open calls: {count}";
+        zh: "进行中的请求：{count} 次";
+    }
+
+    /// One that is. `state` is a word of the status page.
+    call(who: &str, state: &str, sends: u64, age: &str) {
+        en: "{who}: {state}, {sends}, {age}", sends = counted(sends, "send", "sends");
+        zh: "{who}：{state}，已发送 {sends} 次，{age}";
+    }
+
+    /// What it does, and when it goes on.
+    next_in(state: &str, span: &str) {
+        en: "{state}, next in {span}";
+        zh: "{state}，{span}后重试";
+    }
+
+    /// How many lanes there are.
+    lanes(count: u64, busy: u64) {
+        en: "lanes: {count}, {busy} of them short of capacity";
+        zh: "通道：{count} 条，其中 {busy} 条容量不足";
+    }
+
+    /// One that is short of capacity.
+    lane(who: &str, state: &str, waiting: u64) {
+        en: "{who}: {state}, {waiting} waiting";
+        zh: "{who}：{state}，{waiting} 个请求在等待";
+    }
+
+    /// What is not listed.
+    more(count: u64) {
+        en: "and {count} more";
+        zh: "另有 {count} 项";
+    }
+
+    /// Below a minute.
+    seconds(seconds: f64) {
+        en: "{seconds} s";
+        zh: "{seconds} 秒";
+    }
+
+    /// Below an hour.
+    minutes(minutes: u64, seconds: u64) {
+        en: "{minutes} min {seconds} s";
+        zh: "{minutes} 分 {seconds} 秒";
+    }
+
+    /// Below a day.
+    hours(hours: u64, minutes: u64) {
+        en: "{hours} h {minutes} min";
+        zh: "{hours} 小时 {minutes} 分";
+    }
+
+    /// A day and more.
+    days(days: u64, hours: u64) {
+        en: "{days} d {hours} h";
+        zh: "{days} 天 {hours} 小时";
+    }
+
+    /// Nobody listens.
+    not_running(address: &str) {
+        en: "no relay runs at {address}\nhint: start one with `steady-relay`, or name its port with --port";
+        zh: "{address} 上没有运行中的中继\n提示：用 `steady-relay` 启动，或用 --port 指定它的端口";
+    }
+
+    /// Another program listens.
+    other(address: &str) {
+        en: "what listens at {address} is no relay\nhint: `steady-relay doctor` says which program it is";
+        zh: "监听 {address} 的不是中继\n提示：`steady-relay doctor` 会指出是哪个程序";
+    }
+
+    /// A relay that wants a token.
+    locked(address: &str) {
+        en: "the relay at {address} asks for a token\nhint: set STEADY_RELAY_TOKEN to the one that it was started with";
+        zh: "{address} 上的中继要求令牌\n提示：把 STEADY_RELAY_TOKEN 设为它启动时的令牌";
+    }
+}

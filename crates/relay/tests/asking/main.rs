@@ -1,0 +1,15 @@
+//! What a user asks the program itself: one request through it, whether all is well, and what a relay is doing. The
+//! program as a child with a home of its own, and pretend services.
+
+#[cfg(test)]
+mod doctor;
+#[cfg(test)]
+#[path = "../settings/program.rs"]
+#[expect(dead_code, reason = "other tests use the rest")]
+mod program;
+#[cfg(test)]
+mod selftest;
+#[cfg(test)]
+mod send;
+#[cfg(test)]
+mod status;
