@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use crate::demo;
 use crate::recorded::TestRule;
+use crate::service;
 
 /// A local relay that lets AI coding agents survive services that run out of capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
@@ -56,8 +57,9 @@ const OF_SETTINGS: &[&str] = &[
 ];
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
-const FLAGS_OF: [(&[&str], &[&str]); 5] = [
+const FLAGS_OF: [(&[&str], &[&str]); 6] = [
     (&["run"], OF_RUN),
+    (&["service", "install"], OF_SETTINGS),
     (&["config", "show"], OF_SETTINGS),
     (&["config", "check"], OF_SETTINGS),
     (&["config", "path"], FILES),
@@ -88,6 +90,10 @@ Examples:
 const CONFIG_EXAMPLES: &str = "Examples:
   steady-relay config show --origin
   steady-relay config check my.toml";
+
+const SERVICE_EXAMPLES: &str = "Examples:
+  steady-relay service install --dry-run
+  steady-relay service status";
 
 const DEMO_EXAMPLES: &str = "Examples:
   steady-relay demo
@@ -197,6 +203,12 @@ pub enum Verb {
     /// Look at the settings: what is in force, what is wrong, what there is.
     #[command(after_help = CONFIG_EXAMPLES, after_long_help = CONFIG_EXAMPLES)]
     Config(ConfigArgs),
+    /// Keep the relay running as a service of yours, from login on, without root.
+    ///
+    /// On Linux a unit of the user's systemd, which holds the port while the relay restarts; on macOS a launch agent;
+    /// on Windows a task that starts at logon.
+    #[command(after_help = SERVICE_EXAMPLES, after_long_help = SERVICE_EXAMPLES)]
+    Service(service::Options),
 }
 
 /// What to do with the settings.
@@ -411,7 +423,7 @@ mod tests {
     fn the_verbs_of_config_are_read() {
         let verb = |line: &str| match parse(line).verb() {
             Verb::Config(args) => args.verb.clone(),
-            Verb::Serve | Verb::Run(_) | Verb::Demo(_) => panic!("{line}"),
+            Verb::Serve | Verb::Run(_) | Verb::Demo(_) | Verb::Service(_) => panic!("{line}"),
         };
         let show = ConfigVerb::Show { origin: true, json: true };
         assert_eq!(verb("steady-relay config show --origin --json"), show);

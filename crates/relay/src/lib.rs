@@ -41,6 +41,7 @@ pub mod reload;
 pub mod reply;
 pub mod run;
 mod serve;
+pub mod service;
 pub mod settings;
 mod shared;
 pub mod target;

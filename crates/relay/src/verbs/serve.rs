@@ -1,6 +1,6 @@
 //! `steady-relay serve`: listens and relays until it is told to stop; follows its settings while it runs.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use relay_core::config::{Config, UpstreamChoice};
@@ -9,6 +9,7 @@ use steady_relay::cli::Flags;
 use steady_relay::clock::{Clock, RatedClock, SystemClock};
 use steady_relay::descriptors;
 use steady_relay::files::Files;
+use steady_relay::listen::{passed, reached_at};
 use steady_relay::observe::log::Log;
 use steady_relay::observe::{Notice, Observer};
 use steady_relay::proxy::SystemProxies;
@@ -20,17 +21,22 @@ use super::{Failure, block_on, files, listen, load, places, targets, tls_config}
 
 /// Serves until told to stop.
 pub(crate) fn serve(flags: &Flags) -> Result<u8, Failure> {
-    block_on(serve_until_told(flags))
+    let passed = passed::take().map_err(|error| Failure(1, format!("error: {error}")))?;
+    block_on(serve_until_told(flags, passed))
 }
 
-async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
+async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Result<u8, Failure> {
     let clock = clock(flags)?;
     // Before they are read: a file that changes meanwhile is read again.
     let files = files(flags);
     let watch = Watch::over(&places(flags, &files));
     let Loaded { config, notices, shown, .. } = load(flags, &files)?;
     let (tls, tls_notices) = tls_config(&config)?;
-    let bound = listen(&config)?;
+    let bound = match passed {
+        Some(sockets) => passed::use_passed(sockets, config.port, config.token.is_some())
+            .map_err(|error| Failure(1, format!("error: {error}")))?,
+        None => listen(&config)?,
+    };
     let listening = bound.addresses();
     let targets = targets(&config, &listening).await?;
     let mut signals = Signals::new()?;
@@ -67,14 +73,39 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         system_proxies: SystemProxies::found(),
     });
     log.show_lanes(relay.lanes(0)).map_err(|error| Failure(2, format!("error: {error}")))?;
+    tell_manager(ManagerHears::Ready);
     let mut following = Following { flags, relay: &relay, log: &log, listening, started_with, shown, told };
     tokio::select! {
         () = signals.next() => {}
         () = following.follow(watch, hangups, files) => {}
     }
+    tell_manager(ManagerHears::Stopping);
     relay.drain(signals.next()).await;
     log.close();
     Ok(0)
+}
+
+/// What a service manager waits to hear.
+enum ManagerHears {
+    Ready,
+    Stopping,
+}
+
+/// Tells the service manager, if one has started the relay and listens (`NOTIFY_SOCKET`). Without it the relay works
+/// as well.
+fn tell_manager(what: ManagerHears) {
+    #[cfg(target_os = "linux")]
+    {
+        let state = match what {
+            ManagerHears::Ready => sd_notify::NotifyState::Ready,
+            ManagerHears::Stopping => sd_notify::NotifyState::Stopping,
+        };
+        let _unheard = sd_notify::notify(&[state]);
+    }
+    #[cfg(not(target_os = "linux"))]
+    match what {
+        ManagerHears::Ready | ManagerHears::Stopping => {}
+    }
 }
 
 /// The machine's clock, or one that goes faster.
@@ -87,15 +118,6 @@ fn clock(flags: &Flags) -> Result<Arc<dyn Clock>, Failure> {
             Err(Failure(2, words.to_owned()))
         }
     }
-}
-
-/// An address that a client on this machine can be given: all of them at once is none.
-fn reached_at(listening: SocketAddr) -> SocketAddr {
-    let loopback: IpAddr = match listening.ip() {
-        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-    };
-    if listening.ip().is_unspecified() { SocketAddr::new(loopback, listening.port()) } else { listening }
 }
 
 /// Who else can reach the relay, and what they need.
