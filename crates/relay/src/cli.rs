@@ -28,6 +28,8 @@ pub struct Cli {
 
 /// The flags of the settings' files.
 const FILES: &[&str] = &["config", "env_file"];
+/// The flags that say where the state folder is.
+const OF_STATE: &[&str] = &["config", "env_file", "state_dir"];
 /// The flags of a relay that belongs to one client: that client is pointed at loopback, whatever `--listen` says.
 const OF_RUN: &[&str] = &[
     "port",
@@ -49,6 +51,7 @@ const OF_SETTINGS: &[&str] = &[
     "config",
     "profile",
     "gate",
+    "tls",
     "env_file",
     "log_level",
     "log_format",
@@ -57,9 +60,12 @@ const OF_SETTINGS: &[&str] = &[
 ];
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
-const FLAGS_OF: [(&[&str], &[&str]); 6] = [
+const FLAGS_OF: [(&[&str], &[&str]); 9] = [
     (&["run"], OF_RUN),
     (&["service", "install"], OF_SETTINGS),
+    (&["cert", "show"], OF_STATE),
+    (&["cert", "trust-help"], OF_STATE),
+    (&["cert", "renew"], OF_STATE),
     (&["config", "show"], OF_SETTINGS),
     (&["config", "check"], OF_SETTINGS),
     (&["config", "path"], FILES),
@@ -94,6 +100,10 @@ const CONFIG_EXAMPLES: &str = "Examples:
 const SERVICE_EXAMPLES: &str = "Examples:
   steady-relay service install --dry-run
   steady-relay service status";
+
+const CERT_EXAMPLES: &str = "Examples:
+  steady-relay cert trust-help
+  steady-relay cert show --json";
 
 const DEMO_EXAMPLES: &str = "Examples:
   steady-relay demo
@@ -142,6 +152,8 @@ fn verb_first(top: &Command, mut line: Vec<OsString>) -> Vec<OsString> {
     while let Some(name) = line.get(at).and_then(|word| word.to_str()?.strip_prefix("--")) {
         match name.split_once('=') {
             Some((name, _)) if is_flag(name) => at += 1,
+            // Its value, if it has one, stands behind `=`.
+            None if name == "tls" => at += 1,
             None if is_flag(name) => at += 2,
             Some(_) | None => return line,
         }
@@ -203,12 +215,49 @@ pub enum Verb {
     /// Look at the settings: what is in force, what is wrong, what there is.
     #[command(after_help = CONFIG_EXAMPLES, after_long_help = CONFIG_EXAMPLES)]
     Config(ConfigArgs),
+    /// The certificate of https: what it is, how clients come to trust it, and a new one.
+    #[command(after_help = CERT_EXAMPLES, after_long_help = CERT_EXAMPLES)]
+    Cert(CertArgs),
     /// Keep the relay running as a service of yours, from login on, without root.
     ///
     /// On Linux a unit of the user's systemd, which holds the port while the relay restarts; on macOS a launch agent;
     /// on Windows a task that starts at logon.
     #[command(after_help = SERVICE_EXAMPLES, after_long_help = SERVICE_EXAMPLES)]
     Service(service::Options),
+}
+
+/// What to do with the certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct CertArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: CertVerb,
+}
+
+/// What can be done with the certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum CertVerb {
+    /// Print what it holds for, until when, and its fingerprint.
+    Show {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say for each client and system how it comes to trust the certificate.
+    TrustHelp {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a new one in place of what is there; clients have to trust it anew.
+    ///
+    /// Only needed where `names` were added, a file is damaged, or somebody else has seen the key: its end is seen to by
+    /// the relay itself.
+    Renew {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// What to do with the settings.
@@ -297,6 +346,12 @@ pub struct Flags {
     /// in the configuration file holds all the same. Also STEADY_RELAY_GATE.
     #[arg(long, value_name = "on|off")]
     pub gate: Option<String>,
+    /// Speak https too, on the same port: on, off [default: off]
+    ///
+    /// For clients that insist on it: `steady-relay cert trust-help` says how each of them comes to trust the
+    /// certificate, which is made at the first start. Also STEADY_RELAY_TLS.
+    #[arg(long, value_name = "on|off", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
+    pub tls: Option<String>,
     /// A file of NAME=value lines; they count after the environment and before the configuration file
     ///
     /// A `.env` in the working directory is never read unless it is named here. Also STEADY_RELAY_ENV_FILE; and the
@@ -344,6 +399,7 @@ impl Flags {
             config: path("config"),
             profile: text("profile"),
             gate: text("gate"),
+            tls: text("tls"),
             env_file: path("env_file"),
             log_level: text("log_level"),
             log_format: text("log_format"),
@@ -378,6 +434,10 @@ mod tests {
             (parse("steady-relay").verb(), parse("steady-relay").flags),
             (&Verb::Serve, Flags::default())
         );
+        for line in ["steady-relay --tls serve", "steady-relay serve --tls=on", "steady-relay --tls"] {
+            let cli = parse(line);
+            assert_eq!((cli.verb(), cli.flags.tls.as_deref()), (&Verb::Serve, Some("on")), "{line}");
+        }
         for line in ["steady-relay --port 1", "steady-relay serve --port 1", "steady-relay --port=1 serve"] {
             let cli = parse(line);
             assert_eq!((cli.verb(), &cli.flags), (&Verb::Serve, &port("1")), "{line}");
@@ -387,7 +447,7 @@ mod tests {
     #[test]
     fn every_flag_is_read() {
         let cli = parse(
-            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --gate off --env-file e --log-level debug --log-format json --log-file l --state-dir s --mode proxy --clock-rate 10",
+            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --gate off --tls --env-file e --log-level debug --log-format json --log-file l --state-dir s --mode proxy --clock-rate 10",
         );
         let flags = Flags {
             listen: Some("::1".into()),
@@ -396,6 +456,7 @@ mod tests {
             config: Some("f.toml".into()),
             profile: Some("strict".into()),
             gate: Some("off".into()),
+            tls: Some("on".into()),
             env_file: Some("e".into()),
             log_level: Some("debug".into()),
             log_format: Some("json".into()),
@@ -423,7 +484,7 @@ mod tests {
     fn the_verbs_of_config_are_read() {
         let verb = |line: &str| match parse(line).verb() {
             Verb::Config(args) => args.verb.clone(),
-            Verb::Serve | Verb::Run(_) | Verb::Demo(_) | Verb::Service(_) => panic!("{line}"),
+            Verb::Serve | Verb::Run(_) | Verb::Demo(_) | Verb::Service(_) | Verb::Cert(_) => panic!("{line}"),
         };
         let show = ConfigVerb::Show { origin: true, json: true };
         assert_eq!(verb("steady-relay config show --origin --json"), show);
@@ -474,7 +535,7 @@ mod tests {
     }
 
     /// Every verb, with words that it needs to be complete.
-    const VERBS: [(&str, &str); 8] = [
+    const VERBS: [(&str, &str); 15] = [
         ("serve", ""),
         ("run", " codex"),
         ("demo", ""),
@@ -483,12 +544,19 @@ mod tests {
         ("config schema", ""),
         ("config path", ""),
         ("config test-rule", " answer.http"),
+        ("service install", ""),
+        ("service start", ""),
+        ("service status", ""),
+        ("service remove", ""),
+        ("cert show", ""),
+        ("cert trust-help", ""),
+        ("cert renew", ""),
     ];
 
     #[test]
     fn a_verb_shows_the_flags_that_it_uses_and_refuses_all_others() {
         let all: Vec<_> = Flags::augment_args(Command::new("x")).get_arguments().cloned().collect();
-        assert_eq!(all.len(), 13);
+        assert_eq!(all.len(), 14);
         for (verb, words) in VERBS {
             let used =
                 FLAGS_OF.iter().find(|(path, _)| path.join(" ") == verb).map_or(&[][..], |(_, ids)| ids);
@@ -498,16 +566,19 @@ mod tests {
             for flag in &all {
                 let (id, name) = (flag.get_id().as_str(), flag.get_long().unwrap());
                 let is_used = verb == "serve" || used.contains(&id);
-                let is_shown = format!("  --{name} <");
+                // A value that may be left out stands behind `=`.
+                let by_equals = flag.is_require_equals_set();
+                let is_shown = format!("  --{name}{}<", if by_equals { "[=" } else { " " });
                 for help in [&short, &long] {
                     let hidden = flag.is_hide_set() || !is_used;
                     assert_eq!(help.contains(&is_shown), !hidden, "{verb} --{name}: {help}");
                 }
-                for line in [
+                let apart = [
                     format!("steady-relay {verb} --{name} x{words}"),
                     format!("steady-relay --{name} x {verb}{words}"),
-                    format!("steady-relay --{name}=x {verb}{words}"),
-                ] {
+                ];
+                let together = [format!("steady-relay --{name}=x {verb}{words}")];
+                for line in apart.iter().filter(|_| !by_equals).chain(&together) {
                     match Cli::read(line.split(' ')) {
                         Ok(cli) => assert!(is_used && cli.flags != Flags::default(), "{line}"),
                         Err(error) => {

@@ -23,6 +23,7 @@ pub mod files;
 pub mod guard;
 pub mod headers;
 mod hops;
+pub mod https;
 mod inbound;
 mod interim;
 mod keepalive;

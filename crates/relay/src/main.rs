@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use steady_relay::cli::{Cli, Verb};
 use steady_relay::words;
 
-use crate::verbs::{Failure, config, demo, run, say, serve, service};
+use crate::verbs::{Failure, cert, config, demo, run, say, serve, service};
 
 fn main() -> ExitCode {
     words::speak(words::preferred(None, |name| std::env::var(name).ok()));
@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         Verb::Run(client) => run::run(&cli.flags, &client.command),
         Verb::Demo(options) => demo::demo(options),
         Verb::Config(args) => config::config(&cli.flags, &args.verb),
+        Verb::Cert(args) => cert::cert(&cli.flags, &args.verb),
         Verb::Service(options) => service::service(&cli.flags, &options.verb),
     };
     match ended {

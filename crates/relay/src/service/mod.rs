@@ -293,6 +293,7 @@ pub fn arguments(flags: &Flags, folder: &Path) -> Result<Vec<String>, ServiceErr
         ("--upstream", &flags.upstream),
         ("--profile", &flags.profile),
         ("--gate", &flags.gate),
+        ("--tls", &flags.tls),
         ("--log-level", &flags.log_level),
         ("--log-format", &flags.log_format),
     ];

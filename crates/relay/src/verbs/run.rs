@@ -74,6 +74,7 @@ async fn run_client(flags: &Flags, command: &[OsString]) -> Result<u8, Failure> 
         observers: vec![log.clone() as Arc<dyn Observer>],
         sockets: bound.sockets,
         system_proxies: SystemProxies::found(),
+        https: None,
     });
     let status = relay.status();
     let ended = run::supervise(&plan).await;

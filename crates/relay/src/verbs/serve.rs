@@ -9,12 +9,14 @@ use steady_relay::cli::Flags;
 use steady_relay::clock::{Clock, RatedClock, SystemClock};
 use steady_relay::descriptors;
 use steady_relay::files::Files;
+use steady_relay::https::Https;
 use steady_relay::listen::{passed, reached_at};
 use steady_relay::observe::log::Log;
 use steady_relay::observe::{Notice, Observer};
 use steady_relay::proxy::SystemProxies;
 use steady_relay::reload::{self, Watch, changed, needs_restart};
 use steady_relay::settings::{Loaded, Places, Shown};
+use steady_relay::words::{self, https as table};
 
 use super::signals::{Hangups, Signals};
 use super::{Failure, block_on, files, listen, load, places, targets, tls_config};
@@ -39,13 +41,14 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
     };
     let listening = bound.addresses();
     let targets = targets(&config, &listening).await?;
+    let (https, https_notices) = https(&config, listening.first())?;
     let mut signals = Signals::new()?;
     let hangups = Hangups::new()?;
     let log = Log::start(&config.log, clock.clone(), true)
         .map_err(|error| Failure(2, format!("error: {error}")))?;
     let log = Arc::new(log);
     let lack = descriptors::lack(config.limits.connections, descriptors::raise());
-    let told: Vec<String> = notices.into_iter().chain(tls_notices).chain(lack).collect();
+    let told: Vec<String> = notices.into_iter().chain(tls_notices).chain(https_notices).chain(lack).collect();
     for words in told.iter().chain(&bound.notices) {
         log.notice(&Notice::Advice(format!("note: {words}")));
     }
@@ -71,6 +74,7 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
         observers: vec![log.clone()],
         sockets: bound.sockets,
         system_proxies: SystemProxies::found(),
+        https,
     });
     log.show_lanes(relay.lanes(0)).map_err(|error| Failure(2, format!("error: {error}")))?;
     tell_manager(ManagerHears::Ready);
@@ -83,6 +87,18 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
     relay.drain(signals.next()).await;
     log.close();
     Ok(0)
+}
+
+/// TLS for clients, where it is wanted, and what there is to say about it.
+fn https(config: &Config, listening: Option<&SocketAddr>) -> Result<(Option<Https>, Vec<String>), Failure> {
+    if !config.tls {
+        return Ok((None, Vec::new()));
+    }
+    let (https, mut notices) = Https::open(config, SystemClock.wall())?;
+    if let Some(address) = listening {
+        notices.push(table::also_https(words::lang(), &format!("https://{}", reached_at(*address))));
+    }
+    Ok((Some(https), notices))
 }
 
 /// What a service manager waits to hear.

@@ -7,11 +7,12 @@ use std::sync::OnceLock;
 use relay_core::Lang;
 use relay_core::words::Table;
 
+pub mod https;
 pub mod run;
 pub mod service;
 
 /// Every table there is.
-pub const TABLES: &[Table] = &[run::TABLE, service::TABLE];
+pub const TABLES: &[Table] = &[https::TABLE, run::TABLE, service::TABLE];
 
 static SPOKEN: OnceLock<Lang> = OnceLock::new();
 
