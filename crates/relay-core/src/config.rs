@@ -25,6 +25,11 @@ pub struct Config {
     pub listen: Listen,
     /// The port on each of them; 0 picks a free one. 8787 is rarely taken and needs no privilege.
     pub port: u16,
+    /// Whether https is spoken on the same port, beside http. Off: a certificate has to be trusted by clients first, and
+    /// on loopback nobody listens in.
+    pub tls: bool,
+    /// Names and addresses of the relay beside `localhost`, in lower case.
+    pub names: Vec<String>,
     /// What a client has to show to be served; needed, and always set, beyond loopback.
     pub token: Option<Secret>,
     /// The one upstream for everything. `None`: chosen by the credential that each request carries.
@@ -80,6 +85,8 @@ impl Default for Config {
         Self {
             listen: Listen::default(),
             port: 8787,
+            tls: false,
+            names: Vec::new(),
             token: None,
             upstream: None,
             profile: ProfileChoice::Auto,

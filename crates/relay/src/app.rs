@@ -11,7 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, SystemClock};
+use crate::https::Https;
 use crate::inbound::{connection, turn_away};
 use crate::observe::status::Status;
 use crate::observe::{LaneName, Notice, Observer};
@@ -46,6 +47,8 @@ pub struct Parts {
     pub sockets: Vec<TcpListener>,
     /// What the environment or the system says about proxies.
     pub system_proxies: SystemProxies,
+    /// TLS for clients, where it is wanted.
+    pub https: Option<Https>,
 }
 
 /// A relay that runs.
@@ -61,9 +64,9 @@ impl Relay {
     /// Starts to accept calls.
     #[must_use]
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, targets, tls, clock, observers, sockets, system_proxies } = parts;
+        let Parts { config, targets, tls, clock, observers, sockets, system_proxies, https } = parts;
         let listening = sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
-        let common = Common { config, targets, tls, clock, observers, system_proxies, listening };
+        let common = Common { config, targets, tls, clock, observers, system_proxies, listening, https };
         let current = Arc::new(ArcSwap::from_pointee(Shared::new(common)));
         let connections = Connections::default();
         let places = Arc::new(Semaphore::new(PLACES as usize));
@@ -75,6 +78,7 @@ impl Relay {
         };
         let mut accepting = JoinSet::new();
         accepting.spawn(keep_learned(Arc::clone(&current)));
+        accepting.spawn(keep_certificate(Arc::clone(&current)));
         for socket in sockets {
             accepting.spawn(accept(door.clone(), socket));
         }
@@ -161,6 +165,29 @@ async fn keep_learned(current: Current) {
     }
 }
 
+/// Looks every minute whether the certificate has to be another; what is in the way is told once.
+async fn keep_certificate(current: Current) {
+    const MINUTE: Duration = Duration::from_secs(60);
+    let mut told = String::new();
+    while current.load().https.is_some() {
+        tokio::time::sleep(MINUTE).await;
+        let shared = current.load_full();
+        let looking = Arc::clone(&shared);
+        let looked = tokio::task::spawn_blocking(move || {
+            // The one that people's machines go by, however fast a test lets time pass.
+            looking.https.as_ref().map_or(Ok(()), |https| https.refresh(SystemClock.wall()))
+        });
+        let words = match looked.await {
+            Ok(Err(error)) => format!("note: {error}"),
+            Ok(Ok(())) | Err(_) => String::new(),
+        };
+        if !words.is_empty() && words != told {
+            shared.observers.notice(&Notice::Advice(words.clone()));
+        }
+        told = words;
+    }
+}
+
 async fn save_learned(shared: &Arc<Shared>) {
     let saver = Arc::clone(shared);
     let saved = tokio::task::spawn_blocking(move || saver.lanes.save()).await;
@@ -242,7 +269,7 @@ impl Door {
                         "{most} connections are open, which is the limit (`limits.connections`): more are refused"
                     )));
                 }
-                connections.spawn(turn_away(stream, most));
+                connections.spawn(turn_away(stream, most, shared.https.is_some()));
             }
         }
     }

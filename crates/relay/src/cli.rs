@@ -20,6 +20,7 @@ use crate::doctor;
 use crate::recorded::TestRule;
 use crate::selftest;
 use crate::send;
+use crate::service;
 use crate::words;
 
 /// No help is wider, however wide the terminal is.
@@ -60,6 +61,8 @@ struct Everywhere {
 
 /// The flags of the settings' files.
 const FILES: &[&str] = &["config", "env_file"];
+/// The flags that say where the state folder is.
+const OF_STATE: &[&str] = &["config", "env_file", "state_dir"];
 /// The flags of a relay that belongs to one client: that client is pointed at loopback, whatever `--listen` says.
 const OF_RUN: &[&str] = &[
     "port",
@@ -87,6 +90,7 @@ const OF_SETTINGS: &[&str] = &[
     "config",
     "profile",
     "gate",
+    "tls",
     "env_file",
     "log_level",
     "log_format",
@@ -95,13 +99,17 @@ const OF_SETTINGS: &[&str] = &[
 ];
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
-const FLAGS_OF: [(&[&str], &[&str]); 10] = [
+const FLAGS_OF: [(&[&str], &[&str]); 14] = [
     (&["run"], OF_RUN),
     (&["send"], OF_SEND),
     (&["doctor"], OF_SETTINGS),
     (&["selftest"], &["upstream", "config", "profile", "env_file"]),
     (&["status"], OF_ASKING),
     (&["health"], OF_ASKING),
+    (&["service", "install"], OF_SETTINGS),
+    (&["cert", "show"], OF_STATE),
+    (&["cert", "trust-help"], OF_STATE),
+    (&["cert", "renew"], OF_STATE),
     (&["config", "show"], OF_SETTINGS),
     (&["config", "check"], OF_SETTINGS),
     (&["config", "path"], FILES),
@@ -135,6 +143,13 @@ const COMPLETIONS_EXAMPLES: &str = "Examples:
 const MAN_EXAMPLES: &str = "Examples:
   steady-relay man | man -l -
   steady-relay man --dir ~/.local/share/man/man1";
+const SERVICE_EXAMPLES: &str = "Examples:
+  steady-relay service install --dry-run
+  steady-relay service status";
+
+const CERT_EXAMPLES: &str = "Examples:
+  steady-relay cert trust-help
+  steady-relay cert show --json";
 
 const DEMO_EXAMPLES: &str = "Examples:
   steady-relay demo
@@ -231,6 +246,8 @@ fn verb_first(top: &Command, mut line: Vec<OsString>) -> Vec<OsString> {
     while let Some(name) = line.get(at).and_then(|word| word.to_str()?.strip_prefix("--")) {
         match name.split_once('=') {
             Some((name, _)) if is_flag(name) => at += 1,
+            // Its value, if it has one, stands behind `=`.
+            None if name == "tls" => at += 1,
             None if is_flag(name) => at += 2,
             Some(_) | None => return line,
         }
@@ -350,6 +367,49 @@ pub enum Verb {
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
+    /// The certificate of https: what it is, how clients come to trust it, and a new one.
+    #[command(after_help = CERT_EXAMPLES, after_long_help = CERT_EXAMPLES)]
+    Cert(CertArgs),
+    /// Keep the relay running as a service of yours, from login on, without root.
+    ///
+    /// On Linux a unit of the user's systemd, which holds the port while the relay restarts; on macOS a launch agent;
+    /// on Windows a task that starts at logon.
+    #[command(after_help = SERVICE_EXAMPLES, after_long_help = SERVICE_EXAMPLES)]
+    Service(service::Options),
+}
+
+/// What to do with the certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct CertArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: CertVerb,
+}
+
+/// What can be done with the certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum CertVerb {
+    /// Print what it holds for, until when, and its fingerprint.
+    Show {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say for each client and system how it comes to trust the certificate.
+    TrustHelp {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a new one in place of what is there; clients have to trust it anew.
+    ///
+    /// Only needed where `names` were added, a file is damaged, or somebody else has seen the key: its end is seen to by
+    /// the relay itself.
+    Renew {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// What to do with the settings.
@@ -441,6 +501,12 @@ pub struct Flags {
     /// in the configuration file holds all the same. Also STEADY_RELAY_GATE.
     #[arg(long, value_name = "on|off")]
     pub gate: Option<String>,
+    /// Speak https too, on the same port: on, off [default: off]
+    ///
+    /// For clients that insist on it: `steady-relay cert trust-help` says how each of them comes to trust the
+    /// certificate, which is made at the first start. Also STEADY_RELAY_TLS.
+    #[arg(long, value_name = "on|off", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
+    pub tls: Option<String>,
     /// A file of NAME=value lines; they count after the environment and before the configuration file
     ///
     /// A `.env` in the working directory is never read unless it is named here. Also STEADY_RELAY_ENV_FILE; and the
@@ -496,6 +562,7 @@ impl Flags {
             config: path("config"),
             profile: text("profile"),
             gate: text("gate"),
+            tls: text("tls"),
             env_file: path("env_file"),
             log_level: text("log_level"),
             log_format: text("log_format"),
@@ -534,6 +601,10 @@ mod tests {
             (parse("steady-relay").verb(), parse("steady-relay").flags),
             (&Verb::Serve, Flags::default())
         );
+        for line in ["steady-relay --tls serve", "steady-relay serve --tls=on", "steady-relay --tls"] {
+            let cli = parse(line);
+            assert_eq!((cli.verb(), cli.flags.tls.as_deref()), (&Verb::Serve, Some("on")), "{line}");
+        }
         for line in ["steady-relay --port 1", "steady-relay serve --port 1", "steady-relay --port=1 serve"] {
             let cli = parse(line);
             assert_eq!((cli.verb(), &cli.flags), (&Verb::Serve, &port("1")), "{line}");
@@ -543,7 +614,7 @@ mod tests {
     #[test]
     fn every_flag_is_read() {
         let cli = parse(
-            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --gate off --env-file e --log-level debug --log-format json --log-file l --state-dir s --metrics-port 9090 --mode proxy --lang zh --clock-rate 10",
+            "steady-relay --listen ::1 --port 0 --upstream http://a --config f.toml --profile strict --gate off --tls --env-file e --log-level debug --log-format json --log-file l --state-dir s --metrics-port 9090 --mode proxy --lang zh --clock-rate 10",
         );
         let flags = Flags {
             listen: Some("::1".into()),
@@ -552,6 +623,7 @@ mod tests {
             config: Some("f.toml".into()),
             profile: Some("strict".into()),
             gate: Some("off".into()),
+            tls: Some("on".into()),
             env_file: Some("e".into()),
             log_level: Some("debug".into()),
             log_format: Some("json".into()),
@@ -641,7 +713,7 @@ mod tests {
     }
 
     /// Every verb, with words that it needs to be complete.
-    const VERBS: [(&str, &str); 10] = [
+    const VERBS: [(&str, &str); 17] = [
         ("serve", ""),
         ("run", " codex"),
         ("demo", ""),
@@ -652,6 +724,13 @@ mod tests {
         ("config test-rule", " answer.http"),
         ("completions", " bash"),
         ("man", ""),
+        ("service install", ""),
+        ("service start", ""),
+        ("service status", ""),
+        ("service remove", ""),
+        ("cert show", ""),
+        ("cert trust-help", ""),
+        ("cert renew", ""),
     ];
 
     #[test]
@@ -667,16 +746,19 @@ mod tests {
             for flag in &all {
                 let (id, name) = (flag.get_id().as_str(), flag.get_long().unwrap());
                 let is_used = verb == "serve" || used.contains(&id);
-                let is_shown = format!("  --{name} <");
+                // A value that may be left out stands behind `=`.
+                let by_equals = flag.is_require_equals_set();
+                let is_shown = format!("  --{name}{}<", if by_equals { "[=" } else { " " });
                 for help in [&short, &long] {
                     let hidden = flag.is_hide_set() || !is_used;
                     assert_eq!(help.contains(&is_shown), !hidden, "{verb} --{name}: {help}");
                 }
-                for line in [
+                let apart = [
                     format!("steady-relay {verb} --{name} x{words}"),
                     format!("steady-relay --{name} x {verb}{words}"),
-                    format!("steady-relay --{name}=x {verb}{words}"),
-                ] {
+                ];
+                let together = [format!("steady-relay --{name}=x {verb}{words}")];
+                for line in apart.iter().filter(|_| !by_equals).chain(&together) {
                     match Cli::read(line.split(' ')) {
                         Ok(cli) => assert!(is_used && cli.flags != Flags::default(), "{line}"),
                         Err(error) => {

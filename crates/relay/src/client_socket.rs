@@ -1,7 +1,6 @@
 //! A client's socket under hyper, which hides four things that the relay has to know.
 //!
-//! That the first bytes have come: before them none of hyper's own time limits holds. That the client has stopped to
-//! read what waits for it: hyper would wait for ever. That all that was handed out has left: an abort waits for it,
+//! That the client has stopped to read what waits for it: hyper would wait for ever. That all that was handed out has left: an abort waits for it,
 //! since the client must see every byte that came before a break, and hyper drops what it still holds when a body
 //! fails. And that the client is gone although nobody reads from it: hyper does not look as long as it has bytes that
 //! were sent ahead of their turn, or a body that nobody asks for. The last two show when hyper flushes, which it does
@@ -22,9 +21,6 @@ use tokio::sync::Notify;
 
 use crate::clock::IdleLimit;
 
-/// How an HTTP/2 connection begins (RFC 9113, section 3.4).
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
 /// How often it is looked whether a client is still there that has sent more than is read by now: of what comes behind
 /// that, its end too, the socket wakes nobody.
 const LOOK: Duration = Duration::from_millis(100);
@@ -40,8 +36,6 @@ pub(crate) struct ClientSocket {
     unread: Option<IdleLimit>,
     /// Runs while the client has sent more than is read.
     look: Option<IdleLimit>,
-    /// How many of the first bytes have come, as long as they could be those of HTTP/2.
-    opening: usize,
 }
 
 /// What a socket tells besides its bytes.
@@ -49,7 +43,7 @@ pub(crate) struct ClientSocket {
 pub(crate) struct Signs {
     /// Notified whenever nothing is left to be sent.
     pub(crate) flushed: Arc<Notify>,
-    /// Whether it is clear by the first bytes which protocol is spoken.
+    /// Whether it is clear by the first bytes which protocol is spoken; whoever reads them sets it.
     pub(crate) begun: Arc<AtomicBool>,
     /// Whether something waits for the client to read.
     pub(crate) unread: Arc<AtomicBool>,
@@ -62,17 +56,7 @@ impl ClientSocket {
     /// A client that leaves unread what waits for it is cut after `stall`.
     pub(crate) fn new(stream: TcpStream, stall: Duration) -> (Self, Signs) {
         let signs = Signs::default();
-        (Self { stream, signs: signs.clone(), stall, unread: None, look: None, opening: 0 }, signs)
-    }
-
-    fn look_at_opening(&mut self, came: &[u8]) {
-        let expected = PREFACE.get(self.opening..).unwrap_or_default();
-        let length = came.len().min(expected.len());
-        self.opening += length;
-        if self.opening == PREFACE.len() || came.get(..length) != expected.get(..length) {
-            self.opening = PREFACE.len();
-            self.signs.begun.store(true, Ordering::Relaxed);
-        }
+        (Self { stream, signs: signs.clone(), stall, unread: None, look: None }, signs)
     }
 
     fn watch<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -128,12 +112,7 @@ impl AsyncRead for ClientSocket {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let done = Pin::new(&mut self.stream).poll_read(cx, buf);
-        if self.opening < PREFACE.len() {
-            self.look_at_opening(buf.filled().get(before..).unwrap_or_default());
-        }
-        done
+        Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 

@@ -3,9 +3,10 @@
 //!
 //! ```text
 //! hyper         whole requests, answers
-//!   WithInterim interim answers between them
-//!   Inbound      has the first bytes come? does the client read what we write?
-//!   ClientSocket has all left? is the client there?
+//!   WithInterim  interim answers between them
+//!   Opening      have the first bytes come?
+//!   Wire         TLS, or none
+//!   ClientSocket has all left? does the client read what we write? is it there?
 //! ```
 
 use std::io;
@@ -23,9 +24,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::client_socket::ClientSocket;
+use crate::client_socket::{ClientSocket, Signs};
+use crate::https::{Opening, Wire, begins_tls, is_distrust};
 use crate::interim::{Interim, WithInterim};
 use crate::keepalive;
+use crate::observe::Notice;
 use crate::reply::Abort;
 use crate::serve::serve;
 use crate::shared::Shared;
@@ -62,11 +65,18 @@ pub(crate) async fn connection(
     let _refused = stream.set_nodelay(true);
     keepalive::watch(&stream);
     let limits = &shared.config.limits;
-    let (socket, signs) = ClientSocket::new(stream, limits.stall);
+    // Nothing that a peer does before its first request takes longer.
+    let arriving = tokio::time::timeout(limits.head_time, arrive(&shared, stream));
+    let arrived = tokio::select! {
+        arrived = arriving => arrived,
+        () = shared.draining() => return,
+    };
+    let Ok(Some((wire, signs))) = arrived else { return };
     // Held by every request of this connection until its answer was handed out.
     let busy = Arc::new(());
     let line = Line { interim: Interim::default(), place: Arc::new(place), current: Arc::clone(&current) };
-    let socket = WithInterim::new(socket, line.interim.clone());
+    let opening = Opening::new(wire, Arc::clone(&signs.begun));
+    let socket = WithInterim::new(opening, line.interim.clone());
     let (leaving, held) = (signs.clone(), Arc::clone(&busy));
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let version = request.version();
@@ -109,6 +119,29 @@ pub(crate) async fn connection(
     }
 }
 
+/// Finds out whether a client wants TLS, and makes its handshake. `None`: it went, or the handshake failed.
+async fn arrive(shared: &Shared, stream: TcpStream) -> Option<(Wire<ClientSocket>, Signs)> {
+    let https = match &shared.https {
+        Some(https) => begins_tls(&stream).await.ok()?.then_some(https),
+        None => None,
+    };
+    let (socket, signs) = ClientSocket::new(stream, shared.config.limits.stall);
+    let Some(https) = https else { return Some((Wire::Plain(socket), signs)) };
+    match Wire::secured(https, socket).await {
+        Ok(wire) => Some((wire, signs)),
+        Err(error) => {
+            if is_distrust(&error) && shared.warn_of_distrust_once() {
+                shared.observers.notice(&Notice::Advice(
+                    "note: a client does not trust the relay's certificate\nhint: `steady-relay cert trust-help` says \
+                     what each client needs"
+                        .to_owned(),
+                ));
+            }
+            None
+        }
+    }
+}
+
 /// How long a connection on which nothing is asked may stay when the relay stops.
 const PARTING: Duration = Duration::from_millis(500);
 
@@ -139,8 +172,8 @@ fn server(limits: &Limits) -> auto::Builder<TokioExecutor> {
 /// The largest window that HTTP/2 has.
 const MOST_WINDOW: u32 = (1 << 31) - 1;
 
-/// Tells a client that there is no room for its connection.
-pub(crate) async fn turn_away(mut stream: TcpStream, most: u32) {
+/// Tells a client that there is no room for its connection; to one of https the words would be garbage.
+pub(crate) async fn turn_away(mut stream: TcpStream, most: u32, has_https: bool) {
     const WITHIN: Duration = Duration::from_secs(1);
     let words = door::too_many_connections(lang(), most);
     let answer = format!(
@@ -149,6 +182,9 @@ pub(crate) async fn turn_away(mut stream: TcpStream, most: u32) {
         words.len()
     );
     let telling = async {
+        if has_https && begins_tls(&stream).await? {
+            return Ok(());
+        }
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await?;
         // Closing with its request unread would take the answer away from it again.

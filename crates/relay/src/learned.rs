@@ -162,7 +162,7 @@ impl LearnedFile {
         if let Some(folder) = path.parent() {
             private::folder(folder)?;
         }
-        private::replace(path, &text(&self.salt, &all)?)
+        private::replace(path, text(&self.salt, &all)?.as_bytes())
     }
 
     /// These lanes with the time at which they learned what they know now.
@@ -193,7 +193,7 @@ impl LearnedFile {
         }
         let kept = Kept { salt: salt()?, lanes: Lanes::new() };
         private::folder(folder)?;
-        private::put(path, &text(&kept.salt, &kept.lanes)?)?;
+        private::put(path, text(&kept.salt, &kept.lanes)?.as_bytes())?;
         // Another relay may have been first: its salt holds.
         match look(path) {
             Found::Kept(theirs) => Ok((theirs, None)),

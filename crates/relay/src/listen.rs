@@ -5,6 +5,7 @@
 //! the relay goes on with IPv4 and says so.
 
 mod holder;
+pub mod passed;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -72,6 +73,16 @@ fn is_of_this_machine(ip: IpAddr) -> bool {
     std::net::UdpSocket::bind((ip, 0)).is_ok()
 }
 
+/// An address that a client on this machine can be given: all of them at once is none.
+#[must_use]
+pub fn reached_at(listening: SocketAddr) -> SocketAddr {
+    let loopback: IpAddr = match listening.ip() {
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    if listening.ip().is_unspecified() { SocketAddr::new(loopback, listening.port()) } else { listening }
+}
+
 /// The program that holds a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
@@ -117,6 +128,11 @@ fn held_by(holder: Option<&Holder>) -> String {
 
 fn way_out(at: SocketAddr, holder: Option<&Holder>) -> String {
     let port = at.port();
+    if holder.is_some_and(|holder| holder.name == "systemd") {
+        return "systemd holds it for a service, perhaps the relay's own: see `steady-relay service status`, or choose \
+                another port with --port"
+            .to_owned();
+    }
     if holder.is_some() {
         return start::stop_it(lang());
     }

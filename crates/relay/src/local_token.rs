@@ -26,7 +26,7 @@ pub(crate) fn local_token(folder: Option<&Path>) -> Option<String> {
         Found::Torn => private::replace,
     };
     let made = made()?;
-    private::folder(folder).and_then(|()| write(&path, &made)).ok()?;
+    private::folder(folder).and_then(|()| write(&path, made.as_bytes())).ok()?;
     // Another relay may have been faster.
     match look(&path) {
         Found::Token(token) => Some(token),

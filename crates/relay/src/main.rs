@@ -9,7 +9,7 @@ use steady_relay::cli::{self, Asked, Cli, Verb};
 use steady_relay::words;
 
 use crate::verbs::{
-    Failure, completions, config, demo, doctor, man, run, say, selftest, send, serve, status,
+    Failure, cert, completions, config, demo, doctor, man, run, say, selftest, send, serve, service, status,
 };
 
 fn main() -> ExitCode {
@@ -33,6 +33,8 @@ fn main() -> ExitCode {
         Verb::Status { json } => status::status(&cli.flags, *json),
         Verb::Health { json } => status::health(&cli.flags, *json),
         Verb::Config(args) => config::config(&cli.flags, &args.verb),
+        Verb::Cert(args) => cert::cert(&cli.flags, &args.verb),
+        Verb::Service(options) => service::service(&cli.flags, &options.verb),
     };
     match ended {
         Ok(code) => ExitCode::from(code),

@@ -53,13 +53,13 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Puts a file there whole, in place of what is there.
-pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let fresh = beside(path, text)?;
     fs::rename(&fresh, path).inspect_err(|_| discard(&fresh))
 }
 
 /// The same where there is none yet. One that another put there meanwhile stays.
-pub(crate) fn put(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn put(path: &Path, text: &[u8]) -> io::Result<()> {
     let fresh = beside(path, text)?;
     match fs::hard_link(&fresh, path) {
         Ok(()) => {}
@@ -72,12 +72,12 @@ pub(crate) fn put(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// A file with this text in the same folder, written through to the disk.
-fn beside(path: &Path, text: &str) -> io::Result<PathBuf> {
+fn beside(path: &Path, text: &[u8]) -> io::Result<PathBuf> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{:016x}", drawn()));
     let fresh = path.with_file_name(name);
     let written = options().write(true).create_new(true).open(&fresh).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
+        file.write_all(text)?;
         file.sync_all()
     });
     written.inspect_err(|_| discard(&fresh))?;

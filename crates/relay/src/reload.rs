@@ -156,6 +156,8 @@ pub fn needs_restart(started_with: &Config, now: &Config) -> Vec<String> {
         ("relay.listen", old.listen != new.listen),
         ("relay.port", old.port != new.port),
         ("relay.token", old.token != new.token),
+        ("relay.tls", old.tls != new.tls),
+        ("relay.names", old.names != new.names),
         ("relay.state_dir", old.state_dir != new.state_dir),
         ("relay.metrics_port", old.metrics_port != new.metrics_port),
         ("log.format", old.log.format != new.log.format),

@@ -20,6 +20,7 @@ use crate::cookies::{self, Cookies};
 use crate::credential::AccountKey;
 use crate::guard::Guard;
 use crate::hops::Hop;
+use crate::https::Https;
 use crate::kept::KeptBody;
 use crate::lanes::{Lanes, Places};
 use crate::learned::LearnedFile;
@@ -45,6 +46,8 @@ pub(crate) struct Common {
     pub(crate) system_proxies: SystemProxies,
     /// The addresses we listen on.
     pub(crate) listening: Vec<SocketAddr>,
+    /// TLS for clients, where it is wanted.
+    pub(crate) https: Option<Https>,
 }
 
 /// What a call goes by: the settings in force when it began, and what lasts beyond them, which is reached as if it
@@ -80,6 +83,7 @@ pub(crate) struct Lasting {
     pub(crate) websockets: websocket::Memory,
     pub(crate) parked: Parked,
     pub(crate) sessions: Arc<Sessions>,
+    pub(crate) https: Option<Https>,
     system_proxies: SystemProxies,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
@@ -90,11 +94,12 @@ pub(crate) struct Lasting {
     plan_warned: AtomicBool,
     crowd_warned: AtomicBool,
     state_warned: AtomicBool,
+    distrust_warned: AtomicBool,
 }
 
 impl Shared {
     pub(crate) fn new(common: Common) -> Self {
-        let Common { config, targets, tls, clock, mut observers, system_proxies, listening } = common;
+        let Common { config, targets, tls, clock, mut observers, system_proxies, listening, https } = common;
         let status = Arc::new(Status::default());
         // First: what others tell of is counted by then.
         observers.insert(0, Arc::clone(&status) as Arc<dyn Observer>);
@@ -110,7 +115,7 @@ impl Shared {
         let lanes = Lanes::new(Arc::clone(&clock), observers.clone(), learned);
         let guard = Guard {
             listening,
-            names: Vec::new(),
+            names: config.names.iter().map(|name| in_authority(name)).collect(),
             allowed_origins: config.allowed_origins.clone(),
             token: config.token.as_ref().map(|token| token.expose().to_owned()),
             local: local_token(config.state_dir.as_deref()),
@@ -134,6 +139,7 @@ impl Shared {
                 websockets: websocket::Memory::default(),
                 parked: Parked::default(),
                 sessions: Arc::default(),
+                https,
                 system_proxies,
                 ledger: Mutex::default(),
                 cookies: Mutex::default(),
@@ -144,6 +150,7 @@ impl Shared {
                 plan_warned: AtomicBool::new(false),
                 crowd_warned: AtomicBool::new(false),
                 state_warned: AtomicBool::new(false),
+                distrust_warned: AtomicBool::new(false),
             }),
         }
     }
@@ -197,6 +204,11 @@ impl Shared {
         let via = self.proxies.towards(upstream);
         Way { origin: Arc::clone(&upstream.origin), via, http2: wanted && upstream.is_https() }
     }
+}
+
+/// A name as it stands in `Host`: an address of IPv6 has brackets there.
+fn in_authority(name: &str) -> String {
+    if name.contains(':') { format!("[{name}]") } else { name.to_owned() }
 }
 
 fn limits(config: &Config) -> PoolLimits {
@@ -291,6 +303,11 @@ impl Lasting {
     /// True for the first caller.
     pub(crate) fn warn_of_state_once(&self) -> bool {
         !self.state_warned.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether to tell now that a client does not trust the certificate: once.
+    pub(crate) fn warn_of_distrust_once(&self) -> bool {
+        !self.distrust_warned.swap(true, Ordering::Relaxed)
     }
 
     /// True for the first caller.

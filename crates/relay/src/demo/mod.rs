@@ -147,6 +147,7 @@ async fn play_scene(
         observers: vec![Arc::clone(&waiting) as _],
         sockets: socket.sockets,
         system_proxies: SystemProxies::none(),
+        https: None,
     });
     let began = SystemClock.now();
     let stage = |addr, service| Stage {

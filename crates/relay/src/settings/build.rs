@@ -67,6 +67,8 @@ impl Build<'_> {
         config.bodies = drafts.bodies.clone();
         config.limits = drafts.limits.clone();
         config.gate = layers.gate.unwrap_or(config.gate);
+        config.tls = layers.tls.unwrap_or(config.tls);
+        config.names.clone_from(&drafts.relay.names);
         config.http2 = drafts.relay.http2.unwrap_or(config.http2);
         config.websocket = drafts.relay.websocket.unwrap_or(config.websocket);
         config.proxy = drafts.relay.proxy.clone().unwrap_or_default();

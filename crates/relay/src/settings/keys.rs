@@ -32,6 +32,8 @@ const SOME_TIME: RangeInclusive<Duration> = Duration::from_millis(1)..=WEEK;
 pub(super) struct RelayDraft {
     pub(super) listen: Option<Listen>,
     pub(super) port: Option<u16>,
+    pub(super) tls: Option<bool>,
+    pub(super) names: Vec<String>,
     pub(super) token: Option<Secret>,
     pub(super) upstream: Option<String>,
     pub(super) profile: Option<String>,
@@ -65,6 +67,26 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         set: |relay, given| {
             let port = given.count(0..=u32::from(u16::MAX))?;
             relay.port = u16::try_from(port).ok();
+            Ok(())
+        },
+    },
+    Key {
+        name: "tls",
+        shape: "true or false",
+        default: "false",
+        doc: "Whether https is spoken too, on the same port as http, for clients that insist on it. The certificate is made at \
+              the first start, by an authority of its own in the state folder, which clients have to trust: \
+              `steady-relay cert trust-help` says how. The relay of `run` speaks http alone. Also `--tls` and `STEADY_RELAY_TLS`.",
+        set: |relay, given| given.flag().map(|value| relay.tls = Some(value)),
+    },
+    Key {
+        name: "names",
+        shape: "list of names",
+        default: "[]",
+        doc: "Names and addresses by which clients reach the relay beside `localhost`, 127.0.0.1 and ::1, such as \
+              `relay.lan`. Its certificate and its own pages hold for them, too.",
+        set: |relay, given| {
+            relay.names = given.texts()?.into_iter().map(host_name).collect::<Result<_, _>>()?;
             Ok(())
         },
     },
@@ -209,6 +231,25 @@ fn websocket(given: &Given<'_>) -> Result<Websocket, Invalid> {
 
 fn http2(given: &Given<'_>) -> Result<Http2, Invalid> {
     given.choice(&Http2::ALL.map(|choice| (choice.name(), choice)))
+}
+
+/// Reads a name of a host, or an address.
+fn host_name(text: &str) -> Result<String, Invalid> {
+    let name = text.trim_end_matches('.').to_ascii_lowercase();
+    let is_label = |label: &str| {
+        let inside = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
+        (1..=63).contains(&label.len())
+            && label.bytes().all(inside)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    if name.parse::<std::net::IpAddr>().is_ok() || name.len() <= 253 && name.split('.').all(is_label) {
+        return Ok(name);
+    }
+    Err(Invalid::new(
+        "holds what is no name of a host",
+        "write a name or an address without scheme and port: \"relay.lan\"",
+    ))
 }
 
 /// Reads `scheme://host` or `scheme://host:port`.

@@ -42,6 +42,7 @@ pub(super) struct Layers {
     pub(super) upstream: Option<Set<String>>,
     pub(super) profile: Option<Set<String>>,
     pub(super) gate: Option<bool>,
+    pub(super) tls: Option<bool>,
     /// From outside the file, whose own is added by `build`; as are the three of the log.
     pub(super) ca_file: Option<Set<PathBuf>>,
     pub(super) log_level: Option<LogLevel>,
@@ -105,6 +106,8 @@ pub(super) fn read(flags: &Flags, file: &mut Drafts, outside: Outside<'_>) -> La
     layers.profile = profile.or_else(|| set(file.relay.profile.take(), place("profile")));
     let gate = reading.text(flags.gate.as_ref(), "--gate", "relay.gate");
     layers.gate = reading.parsed::<Truth>(gate).map(|set| set.value.0).or(file.relay.gate);
+    let tls = reading.text(flags.tls.as_ref(), "--tls", "relay.tls");
+    layers.tls = reading.parsed::<Truth>(tls).map(|set| set.value.0).or(file.relay.tls);
     let token = reading.text(None, "", "relay.token");
     layers.has_token = token.is_some() || spans.contains_key("token");
     layers.token = reading.secret(token, str::parse).or_else(|| set(file.relay.token.take(), place("token")));

@@ -106,7 +106,7 @@ fn shape(key: &KeyDoc) -> Option<Value> {
         }
         "number" => json!({"type": "number"}),
         "true or false" => json!({"type": "boolean"}),
-        "list of origins" => texts(),
+        "list of origins" | "list of names" => texts(),
         "table of texts" => {
             json!({"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, texts()]}})
         }

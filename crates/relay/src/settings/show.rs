@@ -182,6 +182,7 @@ impl Show<'_> {
             }),
             "relay.profile" => Some(quoted(config.profile.name())),
             "relay.gate" => Some(config.gate.to_string()),
+            "relay.tls" => Some(config.tls.to_string()),
             "relay.ca_file" => config.ca_files.last().map(|path| quoted(&path.display().to_string())),
             "relay.lang" => config.lang.map(|lang| quoted(lang.code())),
             "relay.state_dir" => config.state_dir.as_ref().map(|path| quoted(&path.display().to_string())),

@@ -58,6 +58,7 @@ pub const VARIABLES: &[Variable] = &[
     older("CODEX_ENDPOINT", "relay.upstream", Scope::Everywhere, "STEADY_RELAY_UPSTREAM"),
     ours("STEADY_RELAY_PROFILE", "relay.profile"),
     ours("STEADY_RELAY_GATE", "relay.gate"),
+    ours("STEADY_RELAY_TLS", "relay.tls"),
     ours("SSL_CERT_FILE", "relay.ca_file"),
     ours("STEADY_RELAY_METRICS_PORT", "relay.metrics_port"),
     ours("STEADY_RELAY_STATE_DIR", "relay.state_dir"),

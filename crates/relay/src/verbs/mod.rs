@@ -1,5 +1,6 @@
 //! The verbs of the command line, one file each, and what several of them do.
 
+pub(crate) mod cert;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -10,6 +11,7 @@ pub(crate) mod run;
 pub(crate) mod selftest;
 pub(crate) mod send;
 pub(crate) mod serve;
+pub(crate) mod service;
 mod signals;
 pub(crate) mod status;
 

@@ -47,6 +47,7 @@ pub(super) async fn start(
         observers,
         sockets: bound.sockets,
         system_proxies: SystemProxies::found(),
+        https: None,
     });
     let addr =
         listening.first().copied().ok_or_else(|| Failure(1, "error: there is no socket".to_owned()))?;

@@ -17,7 +17,6 @@ use steady_relay::observe::log::Log;
 use steady_relay::proxy::SystemProxies;
 use steady_relay::run::join::Running;
 use steady_relay::run::{self, Link, Plan, RelayAddr, SessionKey, Surroundings, Watch, closing_line};
-use steady_relay::sessions;
 use steady_relay::settings::{Loaded, Shown};
 use steady_relay::words;
 
@@ -181,6 +180,7 @@ impl Start<'_> {
             observers: vec![log.clone() as Arc<dyn Observer>],
             sockets: bound.sockets,
             system_proxies: SystemProxies::found(),
+            https: None,
         });
         let holder = relay.sessions().open(&plan.wanted(self.key));
         let holder = holder.map_err(|error| Failure(1, format!("error: {error}")))?;

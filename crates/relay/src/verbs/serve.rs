@@ -1,6 +1,6 @@
 //! `steady-relay serve`: listens and relays until it is told to stop; follows its settings while it runs.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use relay_core::config::{Config, Secret, UpstreamChoice};
@@ -11,7 +11,8 @@ use steady_relay::clock::{Clock, RatedClock, SystemClock};
 use steady_relay::descriptors;
 use steady_relay::files::Files;
 use steady_relay::guard::Guard;
-use steady_relay::listen::Bound;
+use steady_relay::https::Https;
+use steady_relay::listen::{Bound, passed, reached_at};
 use steady_relay::metrics_door::{self, Door};
 use steady_relay::observe::log::Log;
 use steady_relay::observe::metrics::Metrics;
@@ -19,33 +20,39 @@ use steady_relay::observe::{LaneName, Notice, Observer};
 use steady_relay::proxy::SystemProxies;
 use steady_relay::reload::{self, Watch, changed, needs_restart};
 use steady_relay::settings::{Loaded, Places, Shown};
-use steady_relay::words::{self, start};
+use steady_relay::words::{self, https as table, start};
 
 use super::signals::{Hangups, Signals};
 use super::{Failure, block_on, failed, files, listen, load, places, targets, tls_config};
 
 /// Serves until told to stop.
 pub(crate) fn serve(flags: &Flags) -> Result<u8, Failure> {
-    block_on(serve_until_told(flags))
+    let passed = passed::take().map_err(|error| Failure(1, format!("error: {error}")))?;
+    block_on(serve_until_told(flags, passed))
 }
 
-async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
+async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Result<u8, Failure> {
     let clock = clock(flags)?;
     // Before they are read: a file that changes meanwhile is read again.
     let files = files(flags);
     let watch = Watch::over(&places(flags, &files));
     let Loaded { config, notices, shown, .. } = load(flags, &files)?;
     let (tls, tls_notices) = tls_config(&config)?;
-    let bound = listen(&config)?;
+    let bound = match passed {
+        Some(sockets) => passed::use_passed(sockets, config.port, config.token.is_some())
+            .map_err(|error| Failure(1, format!("error: {error}")))?,
+        None => listen(&config)?,
+    };
     let listening = bound.addresses();
     let metrics = MetricsAt::of(&config)?;
     let targets = targets(&config, &listening).await?;
+    let (https, https_notices) = https(&config, listening.first())?;
     let mut signals = Signals::new()?;
     let hangups = Hangups::new()?;
     let log = Log::start(&config.log, clock.clone(), true).map_err(|error| failed(2, &error))?;
     let log = Arc::new(log);
     let lack = descriptors::lack(config.limits.connections, descriptors::raise());
-    let told: Vec<String> = notices.into_iter().chain(tls_notices).chain(lack).collect();
+    let told: Vec<String> = notices.into_iter().chain(tls_notices).chain(https_notices).chain(lack).collect();
     for words in told.iter().chain(&bound.notices) {
         log.notice(&Notice::Advice(start::note(words::lang(), words)));
     }
@@ -71,6 +78,7 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         observers,
         sockets: bound.sockets,
         system_proxies: SystemProxies::found(),
+        https,
     });
     if let Some(at) = metrics {
         log.notice(&Notice::Advice(start::note(
@@ -80,11 +88,13 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         tokio::spawn(at.serve(relay.lanes(0), token));
     }
     log.show_lanes(relay.lanes(0)).map_err(|error| failed(2, &error))?;
+    tell_manager(ManagerHears::Ready);
     let mut following = Following { flags, relay: &relay, log: &log, listening, started_with, shown, told };
     tokio::select! {
         () = signals.next() => {}
         () = following.follow(watch, hangups, files) => {}
     }
+    tell_manager(ManagerHears::Stopping);
     relay.drain(signals.next()).await;
     log.close();
     Ok(0)
@@ -126,6 +136,41 @@ impl MetricsAt {
     }
 }
 
+/// TLS for clients, where it is wanted, and what there is to say about it.
+fn https(config: &Config, listening: Option<&SocketAddr>) -> Result<(Option<Https>, Vec<String>), Failure> {
+    if !config.tls {
+        return Ok((None, Vec::new()));
+    }
+    let (https, mut notices) = Https::open(config, SystemClock.wall())?;
+    if let Some(address) = listening {
+        notices.push(table::also_https(words::lang(), &format!("https://{}", reached_at(*address))));
+    }
+    Ok((Some(https), notices))
+}
+
+/// What a service manager waits to hear.
+enum ManagerHears {
+    Ready,
+    Stopping,
+}
+
+/// Tells the service manager, if one has started the relay and listens (`NOTIFY_SOCKET`). Without it the relay works
+/// as well.
+fn tell_manager(what: ManagerHears) {
+    #[cfg(target_os = "linux")]
+    {
+        let state = match what {
+            ManagerHears::Ready => sd_notify::NotifyState::Ready,
+            ManagerHears::Stopping => sd_notify::NotifyState::Stopping,
+        };
+        let _unheard = sd_notify::notify(&[state]);
+    }
+    #[cfg(not(target_os = "linux"))]
+    match what {
+        ManagerHears::Ready | ManagerHears::Stopping => {}
+    }
+}
+
 /// The machine's clock, or one that goes faster.
 fn clock(flags: &Flags) -> Result<Arc<dyn Clock>, Failure> {
     let Some(rate) = &flags.clock_rate else { return Ok(Arc::new(SystemClock)) };
@@ -133,15 +178,6 @@ fn clock(flags: &Flags) -> Result<Arc<dyn Clock>, Failure> {
         Ok(rate) => Ok(Arc::new(RatedClock::new(Arc::new(SystemClock), rate))),
         Err(_not_one) => Err(Failure(2, start::no_rate(words::lang()))),
     }
-}
-
-/// An address that a client on this machine can be given: all of them at once is none.
-fn reached_at(listening: SocketAddr) -> SocketAddr {
-    let loopback: IpAddr = match listening.ip() {
-        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-    };
-    if listening.ip().is_unspecified() { SocketAddr::new(loopback, listening.port()) } else { listening }
 }
 
 /// Who else can reach the relay, and what they need.

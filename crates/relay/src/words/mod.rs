@@ -12,10 +12,12 @@ pub mod demo;
 pub mod doctor;
 pub mod door;
 pub(crate) mod help;
+pub mod https;
 pub mod live;
 pub mod run;
 pub mod selftest;
 pub mod send;
+pub mod service;
 pub mod settings;
 pub mod start;
 pub mod status;
@@ -29,10 +31,12 @@ pub const TABLES: &[Table] = &[
     demo::TABLE,
     doctor::TABLE,
     door::TABLE,
+    https::TABLE,
     live::TABLE,
     run::TABLE,
     selftest::TABLE,
     send::TABLE,
+    service::TABLE,
     settings::TABLE,
     start::TABLE,
     status::TABLE,

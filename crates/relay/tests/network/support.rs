@@ -74,6 +74,7 @@ pub(crate) fn relay_on(socket: TcpListener, config: Config) -> SocketAddr {
         observers: Vec::new(),
         sockets: vec![socket],
         system_proxies: SystemProxies::none(),
+        https: None,
     });
     // It goes on until the runtime of the test ends.
     std::mem::forget(relay);

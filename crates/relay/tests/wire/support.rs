@@ -146,6 +146,7 @@ impl Bench {
             observers: vec![Arc::clone(&seen) as Arc<dyn Observer>],
             sockets: vec![socket],
             system_proxies: SystemProxies::none(),
+            https: None,
         });
         Self { status: relay.status(), relay, addr, seen }
     }

@@ -266,7 +266,7 @@ fn a_variable_of_ours_that_is_none_is_told_with_the_nearest_name_and_stops_nothi
     ];
     let loaded = load_files(&[], &variables, Flags::default()).unwrap();
     let names = "names: STEADY_RELAY_LISTEN, STEADY_RELAY_PORT, STEADY_RELAY_TOKEN, STEADY_RELAY_UPSTREAM, \
-                 STEADY_RELAY_PROFILE, STEADY_RELAY_GATE, STEADY_RELAY_METRICS_PORT, STEADY_RELAY_STATE_DIR, STEADY_RELAY_LANG, STEADY_RELAY_LOG_LEVEL, \
+                 STEADY_RELAY_PROFILE, STEADY_RELAY_GATE, STEADY_RELAY_TLS, STEADY_RELAY_METRICS_PORT, STEADY_RELAY_STATE_DIR, STEADY_RELAY_LANG, STEADY_RELAY_LOG_LEVEL, \
                  STEADY_RELAY_LOG_FORMAT, STEADY_RELAY_LOG_FILE, STEADY_RELAY_CONFIG, STEADY_RELAY_ENV_FILE";
     assert_eq!(
         loaded.notices,

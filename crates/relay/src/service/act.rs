@@ -1,0 +1,453 @@
+//! Carries the verbs out: files, commands of the service manager, one question to the relay. What to write and to
+//! order is decided elsewhere.
+
+use std::fs;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use relay_core::Lang;
+use serde::Serialize;
+
+use super::obstacle::{Facts, Obstacle};
+use super::{Job, Order, Record, ServiceError, System, User, Written, launchd, systemd, tasks};
+use crate::private;
+
+/// No file of ours is longer.
+const LONGEST: u64 = 256 * 1024;
+/// How long the relay may take to answer on loopback.
+const SOON: Duration = Duration::from_secs(2);
+
+/// The service manager of one user.
+#[derive(Debug, Clone)]
+pub struct Manager {
+    /// Which one.
+    pub system: System,
+    /// Whose.
+    pub user: User,
+    /// The language of what is written for people.
+    pub lang: Lang,
+}
+
+/// What became of an installation.
+#[derive(Debug)]
+pub struct Installed {
+    /// What was written.
+    pub files: Vec<PathBuf>,
+    /// What was installed before, if anything was.
+    pub before: Option<Record>,
+}
+
+/// How a service is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Status {
+    /// What is installed; `None`: nothing.
+    pub installed: Option<Record>,
+    /// What the service manager says.
+    pub state: State,
+    /// The process, where the service manager tells.
+    pub pid: Option<u32>,
+    /// How often the service manager started it anew by itself.
+    pub restarts: u32,
+    /// Whether the program is there.
+    pub has_program: bool,
+    /// Who answers at its first address.
+    pub answer: Heard,
+    /// The files.
+    pub files: Vec<PathBuf>,
+}
+
+/// What the service manager says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It runs.
+    Running,
+    /// It starts or stops.
+    Changing,
+    /// It does not run.
+    Stopped,
+    /// It cannot be started.
+    Failed,
+}
+
+/// Who answers at the address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Heard {
+    /// The relay.
+    Relay,
+    /// What takes its place where it cannot be started.
+    StandIn,
+    /// Somebody else.
+    Stranger,
+    /// Nobody.
+    Nobody,
+}
+
+impl Manager {
+    /// What is in the way of any service, if anything is.
+    ///
+    /// # Errors
+    /// With that.
+    pub fn is_there(&self) -> Result<(), ServiceError> {
+        match self.system {
+            System::Systemd => obstacle().map_or(Ok(()), |obstacle| Err(ServiceError::NoManager(obstacle))),
+            System::Launchd | System::Tasks => Ok(()),
+        }
+    }
+
+    /// The files of a job.
+    ///
+    /// # Errors
+    /// Where the environment does not tell where they belong, or no file can hold the job.
+    pub fn files(&self, job: &Job) -> Result<Vec<Written>, ServiceError> {
+        job.fits()?;
+        match self.system {
+            System::Systemd => systemd::files(job, &self.user, self.lang),
+            System::Launchd => launchd::files(job, &self.user, self.lang),
+            System::Tasks => tasks::files(job, &self.user),
+        }
+    }
+
+    fn paths(&self) -> Result<Vec<PathBuf>, ServiceError> {
+        Ok(match self.system {
+            System::Systemd => {
+                let folder = systemd::folder(&self.user)?;
+                systemd::UNITS.iter().map(|name| folder.join(name)).collect()
+            }
+            System::Launchd => vec![launchd::path(&self.user)?],
+            System::Tasks => vec![tasks::path(&self.user)?],
+        })
+    }
+
+    /// The files that are there, with what each says of itself.
+    ///
+    /// # Errors
+    /// Where one is not ours, or cannot be read.
+    pub fn installed(&self) -> Result<Vec<(PathBuf, Record)>, ServiceError> {
+        let mut found = Vec::new();
+        for path in self.paths()? {
+            match private::read(&path, LONGEST) {
+                Ok(bytes) => match Record::of(&decoded(&bytes)) {
+                    Some(record) => found.push((path, record)),
+                    None => return Err(ServiceError::NotOurs(path)),
+                },
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(ServiceError::File(path, error)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// What is installed.
+    ///
+    /// # Errors
+    /// Where nothing is, or a file is not ours.
+    pub fn record(&self) -> Result<Record, ServiceError> {
+        let first = self.installed()?.into_iter().next();
+        first.map(|(_, record)| record).ok_or(ServiceError::NotInstalled)
+    }
+
+    /// Writes the files of a job and starts it.
+    ///
+    /// # Errors
+    /// Where a file cannot be written or the service manager refuses.
+    pub fn install(&self, job: &Job) -> Result<Installed, ServiceError> {
+        let before = self.installed()?.into_iter().next().map(|(_, record)| record);
+        let files = self.files(job)?;
+        for file in &files {
+            let failed = |error| ServiceError::File(file.path.clone(), error);
+            let folder = file.path.parent().unwrap_or(Path::new("/"));
+            private::folder(folder).map_err(failed)?;
+            private::replace(&file.path, &encoded(file)).map_err(failed)?;
+        }
+        let moved = before.as_ref().is_some_and(|before| before.addresses != job.addresses);
+        run_all(&match self.system {
+            System::Systemd => systemd::install_orders(moved),
+            System::Launchd => launchd::install_orders(&self.user)?,
+            System::Tasks => tasks::install_orders(&self.user)?,
+        })?;
+        Ok(Installed { files: files.into_iter().map(|file| file.path).collect(), before })
+    }
+
+    /// Starts what is installed.
+    ///
+    /// # Errors
+    /// Where nothing is, or the service manager refuses.
+    pub fn start(&self) -> Result<Record, ServiceError> {
+        let record = self.record()?;
+        run_all(&match self.system {
+            System::Systemd => systemd::start_orders(),
+            System::Launchd => launchd::start_orders(&self.user)?,
+            System::Tasks => tasks::start_orders(),
+        })?;
+        Ok(record)
+    }
+
+    /// Stops it.
+    ///
+    /// # Errors
+    /// Where nothing is installed, or the service manager refuses.
+    pub fn stop(&self) -> Result<Record, ServiceError> {
+        let record = self.record()?;
+        run_all(&match self.system {
+            System::Systemd => systemd::stop_orders(),
+            System::Launchd => launchd::stop_orders(&self.user),
+            System::Tasks => tasks::stop_orders(),
+        })?;
+        Ok(record)
+    }
+
+    /// Stops it and deletes its files, and the folders that are empty then; works without a service manager, too.
+    ///
+    /// # Errors
+    /// Where a file is not ours or cannot be deleted.
+    pub fn remove(&self) -> Result<Vec<(PathBuf, Record)>, ServiceError> {
+        let files = self.installed()?;
+        if files.is_empty() {
+            return Ok(files);
+        }
+        let (before, after) = match self.system {
+            System::Systemd => systemd::remove_orders(),
+            System::Launchd => (launchd::remove_orders(&self.user), Vec::new()),
+            System::Tasks => (tasks::remove_orders(), Vec::new()),
+        };
+        run_all(&before)?;
+        for (path, _) in &files {
+            fs::remove_file(path).map_err(|error| ServiceError::File(path.clone(), error))?;
+        }
+        if self.system == System::Systemd {
+            let folder = systemd::folder(&self.user)?;
+            for link in systemd::links(&folder) {
+                // What is not there, or not empty, stays as it is.
+                let _gone = fs::remove_file(&link);
+                let _kept = link.parent().map(fs::remove_dir);
+            }
+            let _kept = fs::remove_dir(&folder).and_then(|()| folder.parent().map_or(Ok(()), fs::remove_dir));
+        }
+        run_all(&after)?;
+        Ok(files)
+    }
+
+    /// How it is.
+    ///
+    /// # Errors
+    /// Where a file is not ours or cannot be read.
+    pub fn status(&self) -> Result<Status, ServiceError> {
+        let files = self.installed()?;
+        let record = files.first().map(|(_, record)| record.clone());
+        let (state, pid, restarts) = if record.is_some() { self.state() } else { (State::Stopped, None, 0) };
+        let address = record.as_ref().and_then(|record| record.addresses.first());
+        Ok(Status {
+            state,
+            pid,
+            restarts,
+            has_program: record.as_ref().is_some_and(|record| is_program(&record.program)),
+            answer: address.map_or(Heard::Nobody, |address| ask(*address)),
+            files: files.into_iter().map(|(path, _)| path).collect(),
+            installed: record,
+        })
+    }
+
+    fn state(&self) -> (State, Option<u32>, u32) {
+        match self.system {
+            System::Systemd => {
+                let said = run(&systemd::status_order()).unwrap_or_default();
+                let shown = systemd::shown(&said);
+                let state = match shown.state.as_str() {
+                    _ if shown.is_absent => State::Failed,
+                    "active" => State::Running,
+                    "failed" => State::Failed,
+                    "activating" | "deactivating" | "reloading" => State::Changing,
+                    _ => State::Stopped,
+                };
+                (state, shown.pid, shown.restarts)
+            }
+            System::Launchd => {
+                let pid = run(&launchd::status_order(&self.user)).ok().and_then(|said| launchd::pid(&said));
+                (if pid.is_some() { State::Running } else { State::Stopped }, pid, 0)
+            }
+            // What it prints is in the language of Windows: whether it runs, the address tells.
+            System::Tasks => {
+                let is_known = run(&tasks::status_order()).is_ok();
+                (if is_known { State::Running } else { State::Stopped }, None, 0)
+            }
+        }
+    }
+
+    /// Whether the service, as it is installed, has this port now.
+    #[must_use]
+    pub fn holds(&self, port: u16) -> bool {
+        let has_port = |status: &Status| {
+            status.installed.iter().flat_map(|it| &it.addresses).any(|at| at.port() == port)
+        };
+        self.status().is_ok_and(|status| {
+            has_port(&status)
+                && (status.state != State::Stopped || matches!(status.answer, Heard::Relay | Heard::StandIn))
+        })
+    }
+}
+
+/// Whether there is a program that can be started.
+#[must_use]
+pub fn is_program(path: &Path) -> bool {
+    let Ok(found) = fs::metadata(path) else { return false };
+    #[cfg(unix)]
+    let may_run = std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o111 != 0;
+    #[cfg(not(unix))]
+    let may_run = true;
+    found.is_file() && may_run
+}
+
+/// Looks around on a Linux.
+fn obstacle() -> Option<Obstacle> {
+    let is_there = |path: &str| Path::new(path).exists();
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().to_ascii_lowercase();
+    Obstacle::on_linux(Facts {
+        answers: run(&super::order(&["systemctl", "--user", "show", "--property=Version"])).is_ok(),
+        is_booted: is_there("/run/systemd/system"),
+        is_wsl: kernel.contains("microsoft"),
+        is_container: is_there("/.dockerenv")
+            || is_there("/run/.containerenv")
+            || std::env::var_os("container").is_some(),
+    })
+}
+
+fn run_all(orders: &[Order]) -> Result<(), ServiceError> {
+    for order in orders {
+        match run(order) {
+            Err(_) if order.may_fail => {}
+            ran => {
+                ran?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Gives one order; what it printed.
+fn run(order: &Order) -> Result<String, ServiceError> {
+    let line = || order.line.join(" ");
+    let Some((program, arguments)) = order.line.split_first() else { return Ok(String::new()) };
+    let ran = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    let ran = ran.map_err(|error| ServiceError::Refused(line(), error.to_string()))?;
+    if ran.status.success() {
+        return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr });
+    // The first lines say it; what follows is advice about another program.
+    let said: Vec<_> = said.lines().map(str::trim).filter(|line| !line.is_empty()).take(2).collect();
+    let said = if said.is_empty() { ran.status.to_string() } else { said.join(" ") };
+    Err(ServiceError::Refused(line(), said))
+}
+
+/// Asks whoever listens there who it is.
+fn ask(address: SocketAddr) -> Heard {
+    let address = crate::listen::reached_at(address);
+    let heard = || -> io::Result<Vec<u8>> {
+        let mut stream = TcpStream::connect_timeout(&address, SOON)?;
+        stream.set_read_timeout(Some(SOON))?;
+        stream.set_write_timeout(Some(SOON))?;
+        write!(stream, "GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
+        let mut answer = Vec::new();
+        // Whoever says nothing more for a while has said enough.
+        let _end = stream.take(16 * 1024).read_to_end(&mut answer);
+        Ok(answer)
+    };
+    heard().map_or(Heard::Nobody, |answer| known_by(&String::from_utf8_lossy(&answer)))
+}
+
+fn known_by(answer: &str) -> Heard {
+    let is_ok = answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nok\n");
+    if answer.contains(systemd::ABSENT_CODE) {
+        Heard::StandIn
+    } else if is_ok || answer.contains("steady-relay: ") {
+        // Where a token is set, the relay says no in its own name.
+        Heard::Relay
+    } else if answer.is_empty() {
+        Heard::Nobody
+    } else {
+        Heard::Stranger
+    }
+}
+
+fn encoded(file: &Written) -> Vec<u8> {
+    if !file.is_utf16 {
+        return file.text.clone().into_bytes();
+    }
+    let with_mark = std::iter::once(0xfeff).chain(file.text.encode_utf16());
+    with_mark.flat_map(u16::to_le_bytes).collect()
+}
+
+fn decoded(bytes: &[u8]) -> String {
+    let Some(rest) = bytes.strip_prefix(&[0xff, 0xfe]) else {
+        return String::from_utf8_lossy(bytes).into_owned();
+    };
+    let units: Vec<_> = rest.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    String::from_utf16_lossy(&units)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::job;
+    use super::*;
+
+    #[test]
+    fn what_is_written_for_windows_is_read_back() {
+        let text = "<a>é</a>\n".to_owned();
+        let file = |is_utf16| Written { path: PathBuf::new(), text: text.clone(), is_utf16 };
+        assert_eq!(encoded(&file(true))[..4], [0xff, 0xfe, b'<', 0]);
+        assert_eq!(
+            [decoded(&encoded(&file(true))), decoded(&encoded(&file(false)))],
+            [text.clone(), text.clone()]
+        );
+    }
+
+    #[test]
+    fn who_answers_is_known_by_the_answer() {
+        let rows = [
+            ("", Heard::Nobody),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok\n", Heard::Relay),
+            ("HTTP/1.1 401 x\r\n\r\n{\"message\":\"steady-relay: show the token\"}", Heard::Relay),
+            (
+                "HTTP/1.1 400 x\r\n\r\n{\"code\":\"relay_absent\",\"message\":\"steady-relay: \"}",
+                Heard::StandIn,
+            ),
+            ("HTTP/1.1 200 OK\r\n\r\n<html>", Heard::Stranger),
+            ("SSH-2.0", Heard::Stranger),
+        ];
+        for (answer, heard) in rows {
+            assert_eq!(known_by(answer), heard, "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_unit_of_somebody_else_is_neither_taken_nor_deleted() {
+        let home = std::env::temp_dir().join(format!("steady-relay-foreign-{}", std::process::id()));
+        let manager = |system| Manager {
+            system,
+            user: User {
+                home: Some(home.clone()),
+                local_app_data: Some(home.clone()),
+                account: Some("me".into()),
+                ..User::default()
+            },
+            lang: Lang::English,
+        };
+        for system in [System::Systemd, System::Launchd, System::Tasks] {
+            let manager = manager(system);
+            assert!(matches!(manager.record(), Err(ServiceError::NotInstalled)));
+            let path = manager.files(&job()).unwrap().remove(0).path;
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "[Unit]\n").unwrap();
+            for failed in [manager.install(&job()).map(|_| ()), manager.remove().map(|_| ())] {
+                assert!(matches!(failed, Err(ServiceError::NotOurs(found)) if found == path));
+            }
+            assert_eq!(fs::read_to_string(&path).unwrap(), "[Unit]\n");
+        }
+        fs::remove_dir_all(&home).unwrap();
+    }
+}

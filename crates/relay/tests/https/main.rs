@@ -1,0 +1,13 @@
+//! https for clients, on the port that speaks http: what passes over it, what a hostile peer gets, the verbs about its
+//! certificate, and clients that are installed here.
+
+#[cfg(test)]
+mod clients;
+#[cfg(test)]
+mod peers;
+#[cfg(test)]
+mod program;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod traffic;
