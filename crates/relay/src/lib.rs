@@ -42,6 +42,7 @@ pub mod reply;
 pub mod run;
 mod serve;
 pub mod settings;
+pub mod setup;
 mod shared;
 pub mod target;
 mod terminal;

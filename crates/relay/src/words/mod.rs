@@ -8,9 +8,10 @@ use relay_core::Lang;
 use relay_core::words::Table;
 
 pub mod run;
+pub mod setup;
 
 /// Every table there is.
-pub const TABLES: &[Table] = &[run::TABLE];
+pub const TABLES: &[Table] = &[run::TABLE, setup::TABLE];
 
 static SPOKEN: OnceLock<Lang> = OnceLock::new();
 
