@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use crate::demo;
 use crate::recorded::TestRule;
+use crate::setup;
 
 /// A local relay that lets AI coding agents survive services that run out of capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
@@ -56,8 +57,10 @@ const OF_SETTINGS: &[&str] = &[
 ];
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
-const FLAGS_OF: [(&[&str], &[&str]); 5] = [
+const FLAGS_OF: [(&[&str], &[&str]); 7] = [
     (&["run"], OF_RUN),
+    (&["setup"], &["listen", "port", "config", "env_file", "state_dir"]),
+    (&["undo"], &["state_dir"]),
     (&["config", "show"], OF_SETTINGS),
     (&["config", "check"], OF_SETTINGS),
     (&["config", "path"], FILES),
@@ -88,6 +91,15 @@ Examples:
 const CONFIG_EXAMPLES: &str = "Examples:
   steady-relay config show --origin
   steady-relay config check my.toml";
+
+const SETUP_EXAMPLES: &str = "Examples:
+  steady-relay setup --dry-run
+  steady-relay setup codex claude
+  steady-relay setup env-file .env --yes";
+
+const UNDO_EXAMPLES: &str = "Examples:
+  steady-relay undo
+  steady-relay undo codex --dry-run";
 
 const DEMO_EXAMPLES: &str = "Examples:
   steady-relay demo
@@ -188,6 +200,17 @@ pub enum Verb {
     /// and exit code pass through.
     #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Point clients at the relay for good, by their own settings files; `undo` takes it back.
+    ///
+    /// Shows the changes, asks, and writes key by key; all else in a file stays as it is. What a client asked so far
+    /// becomes an upstream of the relay. Exit code 1: a client was left alone, or nothing was written.
+    #[command(after_help = SETUP_EXAMPLES, after_long_help = SETUP_EXAMPLES)]
+    Setup(setup::Options),
+    /// Take back what `setup` wrote, key by key; what was changed since stays.
+    ///
+    /// Needs no relay that runs and no settings that can be read. Exit code 1: something was left as it is.
+    #[command(after_help = UNDO_EXAMPLES, after_long_help = UNDO_EXAMPLES)]
+    Undo(setup::UndoOptions),
     /// Watch the relay work against a pretend service that runs out of capacity. Needs no account.
     ///
     /// Three scenes, each without the relay and with it, in about 35 seconds. Settings are not read, and nothing
@@ -411,7 +434,7 @@ mod tests {
     fn the_verbs_of_config_are_read() {
         let verb = |line: &str| match parse(line).verb() {
             Verb::Config(args) => args.verb.clone(),
-            Verb::Serve | Verb::Run(_) | Verb::Demo(_) => panic!("{line}"),
+            Verb::Serve | Verb::Run(_) | Verb::Demo(_) | Verb::Setup(_) | Verb::Undo(_) => panic!("{line}"),
         };
         let show = ConfigVerb::Show { origin: true, json: true };
         assert_eq!(verb("steady-relay config show --origin --json"), show);

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use steady_relay::cli::{Cli, Verb};
 use steady_relay::words;
 
-use crate::verbs::{Failure, config, demo, run, say, serve};
+use crate::verbs::{Failure, config, demo, run, say, serve, setup};
 
 fn main() -> ExitCode {
     words::speak(words::preferred(None, |name| std::env::var(name).ok()));
@@ -17,6 +17,8 @@ fn main() -> ExitCode {
         Verb::Serve => serve::serve(&cli.flags),
         Verb::Run(client) => run::run(&cli.flags, &client.command),
         Verb::Demo(options) => demo::demo(options),
+        Verb::Setup(options) => setup::setup(&cli.flags, options),
+        Verb::Undo(options) => setup::undo(&cli.flags, options),
         Verb::Config(args) => config::config(&cli.flags, &args.verb),
     };
     match ended {

@@ -4,6 +4,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod setup;
 mod signals;
 
 use std::ffi::OsString;

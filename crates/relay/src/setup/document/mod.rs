@@ -102,6 +102,12 @@ impl Item {
         }
     }
 
+    /// What a whole file says. One without anything in it says what an empty table does.
+    fn said(&self) -> Value {
+        let said = self.bare();
+        if said.is_null() { Value::Object(Map::new()) } else { said }
+    }
+
     /// What it says, without where.
     fn bare(&self) -> Value {
         match &self.node {
@@ -255,9 +261,9 @@ impl Document {
         let Splice { lead, tail, .. } = &place.splice;
         let after =
             self.with(&[(place.at.clone(), [lead, token(self.format, value).as_str(), tail].concat())]);
-        let expected = changed(self.root.bare(), path, Some(value)).ok_or(Stuck::Shape)?;
+        let expected = changed(self.root.said(), path, Some(value)).ok_or(Stuck::Shape)?;
         match Self::read(self.format, &after) {
-            Ok(after) if after.root.bare() == expected => Ok((after, place.splice)),
+            Ok(after) if after.root.said() == expected => Ok((after, place.splice)),
             Ok(_) | Err(_) => Err(Stuck::Shape),
         }
     }
@@ -298,17 +304,25 @@ impl Document {
             (None, Format::Json) => json::without(self, back.path, *made),
             (None, Format::Env) => vec![(self.whole_lines(below.whole.clone()), String::new())],
         };
-        let text = self.with(&cuts);
-        let bare = without_line(&text, back.comment);
-        let done = self.proven(&bare, back).or_else(|| self.proven(&text, back));
-        done.ok_or(Stuck::Shape)
+        let mut with_comment = cuts.clone();
+        with_comment.extend(self.comment_above(below.whole.start, back.comment));
+        let done = self.proven(&self.with(&with_comment), back);
+        done.or_else(|| self.proven(&self.with(&cuts), back)).ok_or(Stuck::Shape)
+    }
+
+    /// The cut that takes out the line above this place, if it is this comment.
+    fn comment_above(&self, offset: usize, comment: &str) -> Option<(Range<usize>, String)> {
+        let end = line_start(&self.text, offset);
+        let start = line_start(&self.text, end.checked_sub(1)?);
+        let line = self.text.get(start..end)?;
+        (!comment.is_empty() && line.trim() == comment).then(|| (start..end, String::new()))
     }
 
     /// The text, if it says what is to be said once the edit is undone.
     fn proven(&self, text: &str, back: &Back<'_>) -> Option<Self> {
         let after = Self::read(self.format, text).ok()?;
-        let mut expected = changed(self.root.bare(), back.path, back.old)?;
-        let found = after.root.bare();
+        let mut expected = changed(self.root.said(), back.path, back.old)?;
+        let found = after.root.said();
         if found == expected {
             return Some(after);
         }
@@ -347,28 +361,40 @@ impl Document {
 
     /// The text for a screen: every value but those at these paths is hidden, and of those what is secret in an address.
     pub(super) fn masked(&self, shown: &[Vec<String>]) -> String {
-        let shown: Vec<_> =
-            shown.iter().filter_map(|path| Some(self.item(path).ok()??.item.span.clone())).collect();
-        let mut cuts = Vec::new();
-        mask(&self.root, &shown, &mut cuts);
-        self.with(&cuts)
+        let names: Vec<_> = shown.iter().flatten().filter_map(|step| element(step)).collect();
+        let spans = shown.iter().filter_map(|path| Some(self.item(path).ok()??.item.span.clone())).collect();
+        let mut mask = Mask { names, spans, cuts: Vec::new() };
+        mask.over(&self.root);
+        self.with(&mask.cuts)
     }
 }
 
-fn mask(item: &Item, shown: &[Range<usize>], cuts: &mut Vec<(Range<usize>, String)>) {
-    match &item.node {
-        Node::Table(entries) => entries.iter().for_each(|entry| mask(&entry.item, shown, cuts)),
-        Node::List(items) => items.iter().for_each(|item| mask(item, shown, cuts)),
-        Node::Scalar(Value::String(text)) => {
-            let fresh = match shown.contains(&item.span) {
-                true => super::address::shown(text),
-                false => "…".to_owned(),
-            };
-            if fresh != *text {
-                cuts.push((item.span.clone(), format!("\"{fresh}\"")));
+/// What is hidden of a document.
+struct Mask<'a> {
+    /// Texts that are ours by what they say.
+    names: Vec<&'a str>,
+    /// Values that are shown by where they stand.
+    spans: Vec<Range<usize>>,
+    cuts: Vec<(Range<usize>, String)>,
+}
+
+impl Mask<'_> {
+    fn over(&mut self, item: &Item) {
+        match &item.node {
+            Node::Table(entries) => entries.iter().for_each(|entry| self.over(&entry.item)),
+            Node::List(items) => items.iter().for_each(|item| self.over(item)),
+            Node::Scalar(Value::String(text)) if self.names.contains(&text.as_str()) => {}
+            Node::Scalar(Value::String(text)) => {
+                let fresh = match self.spans.contains(&item.span) {
+                    true => super::address::shown(text),
+                    false => "…".to_owned(),
+                };
+                if fresh != *text {
+                    self.cuts.push((item.span.clone(), format!("\"{fresh}\"")));
+                }
             }
+            Node::Scalar(_) => {}
         }
-        Node::Scalar(_) => {}
     }
 }
 
@@ -384,9 +410,6 @@ pub(super) fn token(format: Format, value: &Value) -> String {
 /// The values with this one set, or taken out.
 fn changed(mut all: Value, path: &[String], value: Option<&Value>) -> Option<Value> {
     let (last, above) = path.split_last()?;
-    if all.is_null() {
-        all = Value::Object(Map::new());
-    }
     let mut here = &mut all;
     for (at, step) in above.iter().enumerate() {
         let is_list = path.get(at + 1).is_some_and(|next| element(next).is_some());
@@ -434,18 +457,6 @@ fn pruned(mut all: Value, path: &[String]) -> Option<Value> {
     Some(all)
 }
 
-/// The text without the one line that says this.
-fn without_line(text: &str, line: &str) -> String {
-    if line.is_empty() {
-        return text.to_owned();
-    }
-    let mut lines = text.split_inclusive('\n').filter(|one| one.trim() == line);
-    match (lines.next(), lines.next()) {
-        (Some(_), None) => text.split_inclusive('\n').filter(|one| one.trim() != line).collect(),
-        (None | Some(_), _) => text.to_owned(),
-    }
-}
-
 /// How lines end in this text.
 fn newline(text: &str) -> &'static str {
     match text.find('\n') {
@@ -463,3 +474,6 @@ fn line_end(text: &str, offset: usize) -> usize {
     let end = text.get(offset..).and_then(|after| after.find('\n'));
     end.map_or(text.len(), |end| offset + end + 1)
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,7 +77,8 @@ pub(super) fn place(document: &Document, path: &[String], comment: &str) -> Opti
     };
     let names: Vec<String> = above.iter().map(|step| name(step)).collect();
     let lead = format!("{gap}[{}]{nl}{line}", names.join("."));
-    Some(Place { at: text.len()..text.len(), splice: splice(lead, nl.to_owned(), 1) })
+    let made = (1..=above.len()).filter(|level| above.get(..*level).is_some_and(|path| !document.has(path)));
+    Some(Place { at: text.len()..text.len(), splice: splice(lead, nl.to_owned(), made.count()) })
 }
 
 fn behind_line(text: &str, offset: usize, line: &str) -> Place {
