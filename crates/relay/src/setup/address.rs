@@ -15,8 +15,8 @@ pub struct RelayAt {
     pub token: Option<String>,
     /// Ports that were the relay's before: an address with one of them is no service of the user's.
     pub earlier: Vec<u16>,
-    /// Whether the settings send everything to one upstream; then what a client's address said does not count.
-    pub one_upstream: bool,
+    /// Where the settings send everything, if they do; then what a client's address said does not count.
+    pub one_upstream: Option<String>,
     /// The upstreams that the settings know, with their addresses.
     pub upstreams: Vec<(String, String)>,
 }

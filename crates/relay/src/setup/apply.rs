@@ -91,23 +91,23 @@ pub(super) fn apply(
     plan: &Plan,
 ) -> Result<Vec<Failed>, NotebookError> {
     let mut failed = Vec::new();
-    // The relay's own file comes last in a plan where a client brought an upstream along, and is needed first.
-    let (own, clients): (Vec<&FileEdit>, Vec<&FileEdit>) = plan.files.iter().partition(|edit| {
-        edit.entries.iter().any(|entry| {
-            entry.path.len() > 1
-                && matches!(entry.path.first().map(String::as_str), Some("relay" | "upstream"))
-        })
-    });
-    for edit in own.into_iter().chain(clients) {
+    for edit in &plan.files {
         let mut journal = notebook.read(disk)?;
         if let Err(why) = unchanged(disk, edit) {
             failed.push((edit.file.clone(), why.said(lang)));
+            if plan.first.as_ref() == Some(&edit.file) {
+                break;
+            }
             continue;
         }
         journal.put(&edit.entries);
         notebook.write(disk, &journal)?;
         if let Err(error) = write(disk, edit) {
             failed.push((edit.file.clone(), Bad::of(&error).said_of_writing(lang)));
+            if plan.first.as_ref() == Some(&edit.file) {
+                // What the relay does not know of, clients must not be sent to.
+                break;
+            }
         }
     }
     Ok(failed)

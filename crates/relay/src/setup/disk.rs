@@ -74,7 +74,7 @@ impl Disk for RealDisk {
         })?;
         // Whoever took the right to write away wants the file as it is, though a rename would not mind.
         match fs::metadata(&target)?.permissions().readonly() {
-            true => Err(ErrorKind::ReadOnlyFilesystem.into()),
+            true => Err(ErrorKind::PermissionDenied.into()),
             false => Ok(target),
         }
     }

@@ -32,8 +32,10 @@ pub struct Wish {
 /// All that would be written, and what is to be told.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
-    /// The files that change.
+    /// The files that change, the relay's own first.
     pub(super) files: Vec<FileEdit>,
+    /// The relay's own file: without it no other one is written.
+    pub(super) first: Option<PathBuf>,
     /// Clients that have all they need.
     pub ready: Vec<String>,
     /// What only the user can do, with the name of the client.
@@ -119,9 +121,12 @@ pub(super) fn plan(
             planner.plan.left.push(("relay".to_owned(), why));
         }
     }
-    planner.plan.notes.sort();
-    planner.plan.notes.dedup();
-    planner.plan
+    let mut plan = planner.plan;
+    plan.first = wish.config.clone();
+    plan.files.sort_by_key(|edit| plan.first.as_ref() != Some(&edit.file));
+    plan.notes.sort();
+    plan.notes.dedup();
+    plan
 }
 
 struct Planner<'a> {
@@ -204,7 +209,10 @@ impl Planner<'_> {
             // One that names an upstream goes on naming it.
             return Ok(said.find("/to/").and_then(|at| said.get(at..)).map_or(plain, |to| relay.base() + to));
         }
-        if relay.one_upstream {
+        if let Some(upstream) = &relay.one_upstream {
+            if upstream.trim_end_matches('/') == said.trim_end_matches('/') {
+                return Ok(plain);
+            }
             let note = words::one_upstream(self.look.lang, &finding.title, &shown(said));
             self.plan.notes.push(note);
             return Ok(plain);

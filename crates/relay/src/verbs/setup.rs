@@ -5,6 +5,7 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
+use relay_core::config::Upstream;
 use relay_core::{Lang, Listen};
 use serde_json::json;
 use steady_relay::cli::Flags;
@@ -200,7 +201,7 @@ pub(crate) fn undo(flags: &Flags, options: &UndoOptions) -> Result<u8, Failure> 
         }
     }
     let (folder, notebook) = notebook(flags)?;
-    let _alone = if options.dry_run { None } else { lock(&folder) };
+    let _alone = if options.dry_run || !folder.exists() { None } else { lock(&folder) };
     let undone = setup::undo(lang, &mut RealDisk, &notebook, &clients, !options.dry_run)
         .map_err(|error| Failure(1, format!("error: {}", error.said(lang))))?;
     let left = undone.iter().any(|key| matches!(key.fate, Fate::Left(_)));
@@ -265,6 +266,8 @@ fn relay_at(loaded: &Loaded) -> Result<RelayAt, Failure> {
         Listen::Address(ip) if !ip.is_unspecified() => ip,
         Listen::Address(_) | Listen::Localhost => IpAddr::V4(Ipv4Addr::LOCALHOST),
     };
+    let chosen = config.upstream.as_ref().and_then(|choice| Upstream::chosen(choice, &config.upstreams));
+    let one_upstream = chosen.map(|entry| entry.url.to_string());
     Ok(RelayAt {
         host: match host {
             IpAddr::V4(ip) => ip.to_string(),
@@ -273,7 +276,7 @@ fn relay_at(loaded: &Loaded) -> Result<RelayAt, Failure> {
         port: config.port,
         token: config.token.as_ref().map(|token| token.expose().to_owned()),
         earlier: Vec::new(),
-        one_upstream: config.upstream.is_some(),
+        one_upstream,
         upstreams: config
             .upstreams
             .iter()

@@ -5,12 +5,13 @@
 //! | Continue | `apiBase` of each model in `~/.continue/config.yaml`: a list with names of the user's own, in a format that no sound editor keeps comments of |
 //! | Cline, Roo Code | storage of the editor itself: entered in the extension's own page of settings |
 
+use super::super::address::shown;
 use super::vscode::editors;
 use super::{Client, Finding, Format, Home, Look, Way};
 use crate::words::setup as words;
 
 pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
-    let (lang, base) = (look.lang, look.relay.base());
+    let (lang, base) = (look.lang, shown(&look.relay.base()));
     let folder = home.path.join(".continue");
     let file = ["config.yaml", "config.json"].map(|name| folder.join(name));
     if let Some(file) = file.into_iter().find(|file| look.machine.has(file)) {

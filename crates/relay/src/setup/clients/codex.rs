@@ -24,7 +24,9 @@ pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
     let file = folder.join("config.toml");
     let mut finding = Finding::new(Client::Codex, "Codex", home, file, Format::Toml);
     if let Some(document) = look.open(&mut finding) {
-        let provider = document.at(&["model_provider"]).unwrap_or(BUILT_IN).to_owned();
+        let profile = document.at(&["profile"]);
+        let of_profile = profile.and_then(|name| document.at(&["profiles", name, "model_provider"]));
+        let provider = of_profile.or_else(|| document.at(&["model_provider"])).unwrap_or(BUILT_IN).to_owned();
         finding = if provider == BUILT_IN {
             finding.key(&["openai_base_url"], Wanted::Address("/v1"))
         } else if document.at(&["model_providers", &provider, "base_url"]).is_some() {

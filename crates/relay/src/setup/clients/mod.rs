@@ -231,3 +231,6 @@ fn settings_folder(look: Look<'_>, home: &Home) -> PathBuf {
         System::Windows => folder(look, home, "APPDATA", "AppData/Roaming"),
     }
 }
+
+#[cfg(test)]
+mod tests;
