@@ -240,17 +240,12 @@ impl Relay {
     async fn set_up(tools: &Tools, folder: &Folder, via: Via, service: SocketAddr) -> Result<Self> {
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
         let (settings, state) = (folder.settings(), folder.home().join("state"));
-        let mut verbs: Vec<&[&str]> = vec![&["setup", "--yes", "--port", &port, "--config"]];
         let file = settings.display().to_string();
-        if via == Via::Undone {
-            verbs.push(&["undo"]);
-        }
-        for verb in verbs {
+        let setup = ["setup", "--yes", "--port", &port, "--config", &file];
+        let verbs: [&[&str]; 2] = [&setup, &["undo"]];
+        for verb in verbs.iter().take(if via == Via::Undone { 2 } else { 1 }) {
             let mut command = Command::new(&tools.relay);
-            command.args(verb).env_clear().env("HOME", folder.home()).env("STEADY_RELAY_STATE_DIR", &state);
-            if verb.contains(&"--config") {
-                command.arg(&file);
-            }
+            command.args(*verb).env_clear().env("HOME", folder.home()).env("STEADY_RELAY_STATE_DIR", &state);
             let ended = command.stdin(Stdio::null()).output().await?;
             if !ended.status.success() {
                 bail!("{verb:?}: {}", String::from_utf8_lossy(&ended.stderr));
