@@ -109,10 +109,10 @@ pub fn prepare(
     lang: Lang,
     machine: &Machine<'_>,
     relay: &RelayAt,
-    notebook: &Notebook,
+    (disk, notebook): (&mut dyn Disk, &Notebook),
     wish: &Wish,
 ) -> Result<Plan, NotebookError> {
-    let journal = notebook.read(&mut RealDisk)?;
+    let journal = notebook.read(disk)?;
     let mut relay = relay.clone();
     relay.earlier.extend(journal.ports());
     Ok(plan::plan(lang, machine, &relay, &journal, wish))
@@ -133,8 +133,8 @@ pub fn carry_out(
 
 /// The ports at which clients were told that the relay is, by what the journal knows.
 #[must_use]
-pub fn known_ports(notebook: &Notebook) -> Vec<u16> {
-    notebook.read(&mut RealDisk).map(|journal| journal.ports().into_iter().collect()).unwrap_or_default()
+pub fn known_ports(disk: &mut dyn Disk, notebook: &Notebook) -> Vec<u16> {
+    notebook.read(disk).map(|journal| journal.ports().into_iter().collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

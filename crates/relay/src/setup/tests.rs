@@ -110,7 +110,7 @@ impl Scene {
             folder: self.root.clone(),
         };
         let wish = Wish { config: Some(self.config.clone()), ..wish.clone() };
-        prepare(LANG, &machine, &self.relay, &self.notebook(), &wish).unwrap()
+        prepare(LANG, &machine, &self.relay, (&mut RealDisk, &self.notebook()), &wish).unwrap()
     }
 
     fn plan(&self) -> Plan {

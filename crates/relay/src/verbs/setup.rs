@@ -30,7 +30,7 @@ pub(crate) fn setup(flags: &Flags, options: &Options) -> Result<u8, Failure> {
     let loaded = load(flags, &files(flags))?;
     let config = loaded.file.clone().or_else(|| places(flags, &files(flags)).config);
     let mut relay = relay_at(&loaded)?;
-    relay.earlier = setup::known_ports(&notebook);
+    relay.earlier = setup::known_ports(&mut RealDisk, &notebook);
     let machine = here::machine();
     if options.status {
         return status(lang, options, &machine, &relay);
@@ -39,7 +39,7 @@ pub(crate) fn setup(flags: &Flags, options: &Options) -> Result<u8, Failure> {
     relay.port = new_port.unwrap_or(relay.port);
     let _alone = if options.dry_run { None } else { lock(&folder) };
     let wish = Wish { clients, env_files, config, new_port };
-    let mut plan = setup::prepare(lang, &machine, &relay, &notebook, &wish)
+    let mut plan = setup::prepare(lang, &machine, &relay, (&mut RealDisk, &notebook), &wish)
         .map_err(|error| Failure(1, format!("error: {}", error.said(lang))))?;
     if let Some(port) = new_port.filter(|_| !plan.is_empty()) {
         plan.notes.insert(0, say_in::port_taken(lang, loaded.config.port, port));
