@@ -102,9 +102,10 @@ fn plan(disk: &mut Memory, client: Client, path: &Path) -> Plan {
     };
     let mut wish =
         Wish { config: Some("/home/u/.config/steady-relay/config.toml".into()), ..Wish::default() };
-    match client {
-        Client::EnvFile => wish.env_files.push(path.to_owned()),
-        other => wish.clients.push(other),
+    if client == Client::EnvFile {
+        wish.env_files.push(path.to_owned());
+    } else {
+        wish.clients.push(client);
     }
     let planned = prepare(LANG, &machine, &RelayAt::local(8787), (disk, &notebook()), &wish);
     planned.expect("the journal is ours")

@@ -208,9 +208,9 @@ fn what_no_program_should_write_is_told_with_what_to_enter() {
         .survey();
     let steps: Vec<_> = found
         .iter()
-        .map(|state| match &state.standing {
-            Standing::ByHand(steps) => (state.title.as_str(), steps.join("\n")),
-            other => panic!("{other:?}"),
+        .map(|state| {
+            let Standing::ByHand(steps) = &state.standing else { panic!("{state:?}") };
+            (state.title.as_str(), steps.join("\n"))
         })
         .collect();
     assert_eq!(
