@@ -14,6 +14,7 @@ mod ndjson;
 mod preamble;
 mod redact;
 mod retry_after;
+mod setup;
 mod sse;
 
 pub use config::config;
@@ -25,13 +26,14 @@ pub use ndjson::ndjson;
 pub use preamble::preamble;
 pub use redact::redact;
 pub use retry_after::retry_after;
+pub use setup::setup;
 pub use sse::sse;
 
 /// A target: the name of its program and of its corpus, and its body.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     ("config", config),
     ("decode", decode),
     ("env_file", env_file),
@@ -41,5 +43,6 @@ pub const TARGETS: [Target; 10] = [
     ("preamble", preamble),
     ("redact", redact),
     ("retry_after", retry_after),
+    ("setup", setup),
     ("sse", sse),
 ];

@@ -21,6 +21,7 @@ use crate::recorded::TestRule;
 use crate::selftest;
 use crate::send;
 use crate::service;
+use crate::setup;
 use crate::words;
 
 /// No help is wider, however wide the terminal is.
@@ -99,8 +100,10 @@ const OF_SETTINGS: &[&str] = &[
 ];
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
-const FLAGS_OF: [(&[&str], &[&str]); 14] = [
+const FLAGS_OF: [(&[&str], &[&str]); 16] = [
     (&["run"], OF_RUN),
+    (&["setup"], &["listen", "port", "config", "env_file", "state_dir"]),
+    (&["undo"], &["state_dir"]),
     (&["send"], OF_SEND),
     (&["doctor"], OF_SETTINGS),
     (&["selftest"], &["upstream", "config", "profile", "env_file"]),
@@ -143,6 +146,7 @@ const COMPLETIONS_EXAMPLES: &str = "Examples:
 const MAN_EXAMPLES: &str = "Examples:
   steady-relay man | man -l -
   steady-relay man --dir ~/.local/share/man/man1";
+
 const SERVICE_EXAMPLES: &str = "Examples:
   steady-relay service install --dry-run
   steady-relay service status";
@@ -150,6 +154,15 @@ const SERVICE_EXAMPLES: &str = "Examples:
 const CERT_EXAMPLES: &str = "Examples:
   steady-relay cert trust-help
   steady-relay cert show --json";
+
+const SETUP_EXAMPLES: &str = "Examples:
+  steady-relay setup --dry-run
+  steady-relay setup codex claude
+  steady-relay setup env-file .env --yes";
+
+const UNDO_EXAMPLES: &str = "Examples:
+  steady-relay undo
+  steady-relay undo codex --dry-run";
 
 const DEMO_EXAMPLES: &str = "Examples:
   steady-relay demo
@@ -311,6 +324,17 @@ pub enum Verb {
     /// pass through.
     #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Point clients at the relay for good, by their own settings files; `undo` takes it back.
+    ///
+    /// Shows the changes, asks, and writes key by key; all else in a file stays as it is. What a client asked so far
+    /// becomes an upstream of the relay. Exit code 1: a client was left alone, or nothing was written.
+    #[command(after_help = SETUP_EXAMPLES, after_long_help = SETUP_EXAMPLES)]
+    Setup(setup::Options),
+    /// Take back what `setup` wrote, key by key; what was changed since stays.
+    ///
+    /// Needs no relay that runs and no settings that can be read. Exit code 1: something was left as it is.
+    #[command(after_help = UNDO_EXAMPLES, after_long_help = UNDO_EXAMPLES)]
+    Undo(setup::UndoOptions),
     /// Watch the relay work against a pretend service that runs out of capacity. Needs no account.
     ///
     /// Three scenes, each without the relay and with it, in about 35 seconds. Settings are not read, and nothing

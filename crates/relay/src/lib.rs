@@ -51,6 +51,7 @@ mod serve;
 pub mod service;
 pub mod sessions;
 pub mod settings;
+pub mod setup;
 mod shared;
 pub mod target;
 mod terminal;

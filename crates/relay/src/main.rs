@@ -9,7 +9,8 @@ use steady_relay::cli::{self, Asked, Cli, Verb};
 use steady_relay::words;
 
 use crate::verbs::{
-    Failure, cert, completions, config, demo, doctor, man, run, say, selftest, send, serve, service, status,
+    Failure, cert, completions, config, demo, doctor, man, run, say, selftest, send, serve, service, setup,
+    status,
 };
 
 fn main() -> ExitCode {
@@ -32,6 +33,8 @@ fn main() -> ExitCode {
         Verb::Selftest(options) => selftest::selftest(&cli.flags, options),
         Verb::Status { json } => status::status(&cli.flags, *json),
         Verb::Health { json } => status::health(&cli.flags, *json),
+        Verb::Setup(options) => setup::setup(&cli.flags, options),
+        Verb::Undo(options) => setup::undo(&cli.flags, options),
         Verb::Config(args) => config::config(&cli.flags, &args.verb),
         Verb::Cert(args) => cert::cert(&cli.flags, &args.verb),
         Verb::Service(options) => service::service(&cli.flags, &options.verb),

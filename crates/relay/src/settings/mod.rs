@@ -94,6 +94,15 @@ pub fn places(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Places {
     Places { config, config_is_named, env_file, usual_env_file }
 }
 
+/// The folder for what is kept over a restart, by flag, environment or habit alone: for what has to be found without
+/// readable settings.
+#[must_use]
+pub fn state_dir_without_settings(flags: &Flags, env: Env<'_>) -> Option<PathBuf> {
+    let named = || layers::present(env, "STEADY_RELAY_STATE_DIR").map(PathBuf::from);
+    let flag = flags.state_dir.as_ref().map(PathBuf::from);
+    flag.or_else(named).or_else(|| file::usual_state_dir(env, file::System::THIS))
+}
+
 /// Reads the settings.
 ///
 /// # Errors

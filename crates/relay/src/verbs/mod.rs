@@ -12,6 +12,7 @@ pub(crate) mod selftest;
 pub(crate) mod send;
 pub(crate) mod serve;
 pub(crate) mod service;
+pub(crate) mod setup;
 mod signals;
 pub(crate) mod status;
 

@@ -19,6 +19,7 @@ pub mod selftest;
 pub mod send;
 pub mod service;
 pub mod settings;
+pub mod setup;
 pub mod start;
 pub mod status;
 pub mod verbs;
@@ -38,6 +39,7 @@ pub const TABLES: &[Table] = &[
     send::TABLE,
     service::TABLE,
     settings::TABLE,
+    setup::TABLE,
     start::TABLE,
     status::TABLE,
     verbs::TABLE,

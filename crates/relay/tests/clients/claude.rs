@@ -23,6 +23,11 @@ impl Client for Claude {
         fs::write(home.join(".claude/settings.json"), SETTINGS).context("cannot write the settings")
     }
 
+    fn settle(&self, home: &Path, service: &str) -> Result<()> {
+        let settings = format!("{{\n  \"env\": {{\"ANTHROPIC_BASE_URL\": \"{service}\"}}\n}}\n");
+        fs::write(home.join(".claude/settings.json"), settings).context("cannot write it")
+    }
+
     fn line(&self, _: &Tools, home: &Path, base: Option<&str>) -> Line {
         let words = ["claude", "-p", "--output-format", "json", "--allowedTools=Bash", "say the word"]
             .map(str::to_owned)
@@ -72,6 +77,26 @@ async fn status_529_more_often_than_it_tries() -> Result<()> {
     let relayed = claude(Via::Relay, script()).await?;
     assert_done(&relayed)?;
     assert_eq!((relayed.requests(), relayed.sends()), (1, 6), "{relayed}");
+    Ok(())
+}
+
+/// The user's own service stays where requests go.
+#[tokio::test]
+async fn setup_moves_claude_code_to_the_relay_and_undo_moves_it_back() -> Result<()> {
+    let script = || script(times(5, &anthropic::overloaded_529()), messages::good);
+    let address = |ran: &Ran| -> Result<String> {
+        let settings: Value = serde_json::from_slice(&fs::read(ran.home().join(".claude/settings.json"))?)?;
+        Ok(settings["env"]["ANTHROPIC_BASE_URL"].as_str().unwrap_or_default().to_owned())
+    };
+    let relayed = claude(Via::Setup, script()).await?;
+    assert_done(&relayed)?;
+    assert_eq!(relayed.sends(), 6, "{relayed}");
+    assert!(address(&relayed)?.ends_with("/to/own-claude"), "{relayed}");
+
+    let undone = claude(Via::Undone, script()).await?;
+    assert_failed(&undone, Some(529))?;
+    assert_eq!(undone.sends(), 3, "{undone}");
+    assert!(!address(&undone)?.contains("/to/"), "{undone}");
     Ok(())
 }
 

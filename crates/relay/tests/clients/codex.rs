@@ -50,6 +50,12 @@ impl Client for Codex {
         fs::write(folder.join("auth.json"), login.to_string()).context("cannot write the login")
     }
 
+    fn settle(&self, home: &Path, service: &str) -> Result<()> {
+        let file = home.join(".codex/config.toml");
+        fs::write(file, format!("openai_base_url = '{service}/v1' # mine\n{SETTINGS}"))
+            .context("cannot write it")
+    }
+
     fn line(&self, _: &Tools, home: &Path, base: Option<&str>) -> Line {
         let mut words = vec!["codex".to_owned()];
         if let Some(base) = base {
@@ -246,6 +252,29 @@ async fn run_ends_with_the_exit_code_of_codex() -> Result<()> {
     let wrapped = turn(Via::Run, answers::always(&refusal)).await?;
     assert_eq!((wrapped.code, wrapped.sends()), (Some(1), 1), "{wrapped}");
     assert!(wrapped.err.contains("no such thing"), "{wrapped}");
+    Ok(())
+}
+
+/// The user's own service stays where requests go, and `undo` leaves the file as it was, byte for byte.
+#[tokio::test]
+async fn setup_moves_codex_to_the_relay_and_undo_moves_it_back() -> Result<()> {
+    let script = || script(times(2, &responses::overloaded_in_stream()), responses::good);
+    let config = |ran: &Ran| fs::read_to_string(ran.home().join(".codex/config.toml"));
+    let relayed = turn(Via::Setup, script()).await?;
+    assert_done(&relayed);
+    assert_eq!(relayed.sends(), 3, "{relayed}");
+    assert!(relayed.posts().all(|seen| seen.path() == "/v1/responses"), "{relayed}");
+    assert!(config(&relayed)?.contains("/to/own-codex/v1\" # mine\n"), "{relayed}");
+
+    let undone = turn(Via::Undone, script()).await?;
+    assert_at_capacity(&undone);
+    assert_eq!(undone.sends(), 1, "{undone}");
+    let text = config(&undone)?;
+    let own = text.strip_suffix(SETTINGS).unwrap_or_default();
+    assert!(
+        own.starts_with("openai_base_url = 'http://127.0.0.1:") && own.ends_with("/v1' # mine\n"),
+        "{text}"
+    );
     Ok(())
 }
 

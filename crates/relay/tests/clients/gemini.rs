@@ -29,6 +29,14 @@ impl Client for GeminiCli {
         fs::write(home.join(".gemini/settings.json"), SETTINGS).context("cannot write the settings")
     }
 
+    /// Without a chosen login, which an address of its own needs.
+    fn settle(&self, home: &Path, service: &str) -> Result<()> {
+        let env = format!("GEMINI_API_KEY=AIza-test\nGOOGLE_GEMINI_BASE_URL={service}\n");
+        fs::write(home.join(".gemini/.env"), env)?;
+        let settings = SETTINGS.replace(r#""security": {"auth": {"selectedType": "gemini-api-key"}},"#, "");
+        fs::write(home.join(".gemini/settings.json"), settings).context("cannot write the settings")
+    }
+
     fn line(&self, _: &Tools, _: &Path, base: Option<&str>) -> Line {
         let words = ["gemini", "-m", "gemini-2.5-flash", "-p", "say the word"].map(str::to_owned).to_vec();
         let mut env = vec![
@@ -52,6 +60,16 @@ fn assert_done(ran: &Ran) {
 fn lasted(ran: &Ran) -> Duration {
     let at: Vec<_> = ran.posts().map(|post| post.at).collect();
     at[at.len() - 1] - at[0]
+}
+
+#[tokio::test]
+async fn setup_moves_gemini_cli_to_the_relay_and_chooses_its_login() -> Result<()> {
+    let relayed = gemini_cli(Via::Setup, script(times(2, &gemini::overloaded()), gemini::good)).await?;
+    assert_done(&relayed);
+    assert_eq!(relayed.sends(), 3, "{relayed}");
+    let env = fs::read_to_string(relayed.home().join(".gemini/.env"))?;
+    assert!(env.contains("/to/own-gemini\n"), "{env}");
+    Ok(())
 }
 
 /// Alone it waits for five seconds and then for ten, give or take a third, and tells each time.

@@ -53,6 +53,10 @@ pub(crate) enum Via {
     RelayWithoutWebSocket,
     /// `steady-relay run -- client`; the client is told nothing by us.
     Run,
+    /// The client's own settings name the service; `steady-relay setup` has pointed it at `serve`.
+    Setup,
+    /// The same after `steady-relay undo`.
+    Undone,
 }
 
 /// A command line with what it adds to a bare environment.
@@ -65,6 +69,11 @@ pub(crate) struct Line {
 pub(crate) trait Client {
     /// Writes what it expects to find at home: its login and settings.
     fn furnish(&self, home: &Path) -> Result<()>;
+
+    /// Writes the service's address into its own settings.
+    fn settle(&self, _home: &Path, _service: &str) -> Result<()> {
+        bail!("this client is not tested with an address of its own")
+    }
 
     /// How to start it in `home`, pointed at `base` unless somebody else does that.
     fn line(&self, tools: &Tools, home: &Path, base: Option<&str>) -> Line;
@@ -166,10 +175,14 @@ pub(crate) async fn run_at(client: &dyn Client, via: Via, service: SocketAddr) -
             Some(Relay::start(&tools, Some(&folder.settings()), service).await?)
         }
         Via::RelayAsShipped => Some(Relay::start(&tools, None, service).await?),
+        Via::Setup | Via::Undone => {
+            client.settle(&folder.home(), &format!("http://{service}"))?;
+            Some(Relay::set_up(&tools, &folder, via, service).await?)
+        }
         Via::Direct | Via::Run => None,
     };
     let front = Front::to(relay.as_ref().map_or(service, |relay| relay.addr)).await?;
-    let base = (via != Via::Run).then(|| front.url());
+    let base = (!matches!(via, Via::Run | Via::Setup | Via::Undone)).then(|| front.url());
     let mut line = client.line(&tools, &folder.home(), base.as_deref());
     if via == Via::Run {
         line.words.splice(0..0, wrapper(&tools, &folder, &format!("http://{service}")));
@@ -219,9 +232,36 @@ struct Relay {
 
 impl Relay {
     async fn start(tools: &Tools, settings: Option<&Path>, service: SocketAddr) -> Result<Self> {
-        let mut command = Command::new(&tools.relay);
         let url = format!("http://{service}");
-        command.args(["serve", "--listen", "127.0.0.1", "--port", "0", "--upstream", &url]);
+        Self::launch(tools, settings, &["--port", "0", "--upstream", &url], service).await
+    }
+
+    /// Points the clients at home to a relay and starts that one; or takes it back once more.
+    async fn set_up(tools: &Tools, folder: &Folder, via: Via, service: SocketAddr) -> Result<Self> {
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+        let (settings, state) = (folder.settings(), folder.home().join("state"));
+        let file = settings.display().to_string();
+        let setup = ["setup", "--yes", "--port", &port, "--config", &file];
+        let verbs: [&[&str]; 2] = [&setup, &["undo"]];
+        for verb in verbs.iter().take(if via == Via::Undone { 2 } else { 1 }) {
+            let mut command = Command::new(&tools.relay);
+            command.args(*verb).env_clear().env("HOME", folder.home()).env("STEADY_RELAY_STATE_DIR", &state);
+            let ended = command.stdin(Stdio::null()).output().await?;
+            if !ended.status.success() {
+                bail!("{verb:?}: {}", String::from_utf8_lossy(&ended.stderr));
+            }
+        }
+        Self::launch(tools, Some(&settings), &["--port", &port], service).await
+    }
+
+    async fn launch(
+        tools: &Tools,
+        settings: Option<&Path>,
+        arguments: &[&str],
+        service: SocketAddr,
+    ) -> Result<Self> {
+        let mut command = Command::new(&tools.relay);
+        command.args(["serve", "--listen", "127.0.0.1"]).args(arguments);
         if let Some(settings) = settings {
             command.arg("--config").arg(settings);
         }

@@ -1,0 +1,80 @@
+//! Claude Code, in the terminal and in editors.
+//!
+//! | what | measured with 2.1.197 and 2.1.332 unless marked |
+//! |---|---|
+//! | file | `settings.json` in `$CLAUDE_CONFIG_DIR`, else in `~/.claude` |
+//! | key | `env.ANTHROPIC_BASE_URL`, without a version; it wins over the environment |
+//! | cannot be moved | where `CLAUDE_CODE_USE_BEDROCK`, `…_VERTEX` or `…_FOUNDRY` is set |
+//! | what undoes it | the managed file; `.claude/settings.json` and `settings.local.json` of a project; `--settings` |
+//! | what it costs | Remote Control and settings that an organisation manages stay off with any address of one's own (read) |
+
+use std::path::Path;
+
+use super::{Client, Document, Finding, Format, Home, Look, Side, System, Wanted, Way, folder};
+use crate::words::setup as words;
+
+pub(super) const BASE_URL: &str = "ANTHROPIC_BASE_URL";
+/// Services that it reaches by other means than a base URL.
+const OTHER_CLOUDS: [&str; 3] =
+    ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
+
+const fn managed_file(system: System) -> &'static str {
+    match system {
+        System::Linux => "/etc/claude-code/managed-settings.json",
+        System::Mac => "/Library/Application Support/ClaudeCode/managed-settings.json",
+        System::Windows => r"C:\Program Files\ClaudeCode\managed-settings.json",
+    }
+}
+
+pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
+    let folder = folder(look, home, "CLAUDE_CONFIG_DIR", ".claude");
+    if !look.machine.has(&folder) {
+        return;
+    }
+    let file = folder.join("settings.json");
+    let mut finding = Finding::new(Client::Claude, "Claude Code", home, file, Format::Json)
+        .key(&["env", BASE_URL], Wanted::Address(""));
+    if let Some(document) = look.open(&mut finding) {
+        if home.side == Side::Here {
+            finding.around = look.machine.variable(BASE_URL);
+        }
+        if let Some(cloud) = cloud(look, home, &document) {
+            finding.way = Way::No(words::claude_cloud(look.lang, cloud));
+        }
+        beside(look, home, &mut finding);
+    }
+    found.push(finding);
+}
+
+/// The cloud that it is told to use instead.
+fn cloud(look: Look<'_>, home: &Home, document: &Document) -> Option<&'static str> {
+    let is_on = |value: &str| !matches!(value, "0" | "false" | "no" | "off");
+    OTHER_CLOUDS.into_iter().find(|name| {
+        let around = if home.side == Side::Here { look.machine.variable(name) } else { None };
+        let set = document.at(&["env", name]).map(str::to_owned).or(around);
+        set.is_some_and(|value| is_on(&value))
+    })
+}
+
+/// The files that win over the user's own.
+fn beside(look: Look<'_>, home: &Home, finding: &mut Finding) {
+    if home.side != Side::Here {
+        return;
+    }
+    let elsewhere = |file: &Path| {
+        let document = look.peek(file, Format::Json)?;
+        document.at(&["env", BASE_URL]).filter(|url| !look.relay.is(url)).map(|_| file.display().to_string())
+    };
+    if let Some(file) = elsewhere(Path::new(managed_file(home.system))) {
+        finding.way = Way::No(words::claude_managed(look.lang, &file));
+    }
+    let project = look.machine.folder.join(".claude");
+    for name in ["settings.json", "settings.local.json"] {
+        let file = project.join(name);
+        if file != finding.file
+            && let Some(file) = elsewhere(&file)
+        {
+            finding.notes.push(words::wins_here(look.lang, &file, BASE_URL));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! This machine, for real: its files within a limit, its folders, who listens at a port.
+
+use std::fs;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use super::machine::{Listener, Machine, System};
+use crate::files::Files;
+
+/// How long a program on this machine may take to say who it is.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// More names than any folder that is looked at has.
+const MOST_NAMES: usize = 4096;
+
+const SYSTEM: System = if cfg!(windows) {
+    System::Windows
+} else if cfg!(target_os = "macos") {
+    System::Mac
+} else {
+    System::Linux
+};
+
+/// This machine as it is now.
+#[must_use]
+pub fn machine() -> Machine<'static> {
+    Machine {
+        system: SYSTEM,
+        in_wsl: in_wsl(),
+        distros: distros(),
+        env: &|name| std::env::var_os(name),
+        read: &|path| Files::anew().read(path),
+        list: &names,
+        exists: &|path| path.exists(),
+        listener: &listener,
+        folder: std::env::current_dir().unwrap_or_default(),
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.flatten().take(MOST_NAMES).filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+fn in_wsl() -> bool {
+    cfg!(target_os = "linux")
+        && fs::read_to_string("/proc/sys/kernel/osrelease").is_ok_and(|release| is_wsl(&release))
+}
+
+/// Whether a kernel's name is that of the one inside Windows.
+fn is_wsl(release: &str) -> bool {
+    let release = release.to_ascii_lowercase();
+    release.contains("microsoft") || release.contains("wsl")
+}
+
+/// The Linux distributions in this Windows.
+fn distros() -> Vec<String> {
+    if !cfg!(windows) {
+        return Vec::new();
+    }
+    let listed = std::process::Command::new("wsl.exe").args(["--list", "--quiet"]).output();
+    listed.map_or_else(|_| Vec::new(), |listed| listed_distros(&listed.stdout))
+}
+
+/// The names that `wsl --list --quiet` prints, which it does in UTF-16.
+fn listed_distros(printed: &[u8]) -> Vec<String> {
+    let (pairs, _) = printed.as_chunks::<2>();
+    let wide = printed.contains(&0);
+    let text = match wide {
+        true => {
+            String::from_utf16_lossy(&pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect::<Vec<_>>())
+        }
+        false => String::from_utf8_lossy(printed).into_owned(),
+    };
+    let names = text.lines().map(|line| line.trim_matches(['\u{feff}', '\0', ' ', '\r'])).map(str::to_owned);
+    // Docker's own have no homes.
+    names.filter(|name| !name.is_empty() && !name.starts_with("docker-desktop")).collect()
+}
+
+/// Who listens at this port on loopback. A relay is known by what it says of itself where it has nothing to say.
+pub fn listener(port: u16) -> Listener {
+    let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let Ok(mut stream) = TcpStream::connect_timeout(&at, PATIENCE) else { return Listener::Nobody };
+    match is_relay(&mut stream, port) {
+        Ok(true) => Listener::Relay,
+        Ok(false) | Err(_) => Listener::Other,
+    }
+}
+
+fn is_relay(stream: &mut TcpStream, port: u16) -> io::Result<bool> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let ask = format!("GET /__steady HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nconnection: close\r\n\r\n");
+    stream.write_all(ask.as_bytes())?;
+    let mut answer = Vec::new();
+    match stream.take(4096).read_to_end(&mut answer) {
+        Ok(_) => {}
+        // Whoever speaks slowly or cuts has said enough, or nothing.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::ConnectionReset
+            ) => {}
+        Err(error) => return Err(error),
+    }
+    let said = String::from_utf8_lossy(&answer).to_ascii_lowercase();
+    Ok(said.contains("steady-relay"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_linux_inside_windows_is_known() {
+        assert!(is_wsl("5.15.153.1-microsoft-standard-WSL2"));
+        assert!(!is_wsl("6.8.0-45-generic"));
+    }
+
+    #[test]
+    fn distributions_are_read_in_both_encodings() {
+        let wide: Vec<u8> =
+            "Ubuntu\r\ndocker-desktop\r\nDebian\r\n\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(listed_distros(&wide), ["Ubuntu", "Debian"]);
+        assert_eq!(listed_distros(b"Ubuntu-24.04\n"), ["Ubuntu-24.04"]);
+        assert_eq!(listed_distros(b""), [""; 0]);
+    }
+
+    #[test]
+    fn a_silent_program_is_no_relay() {
+        let held = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = held.local_addr().unwrap().port();
+        assert_eq!(listener(port), Listener::Other);
+        drop(held);
+        assert_eq!(listener(port), Listener::Nobody);
+    }
+}

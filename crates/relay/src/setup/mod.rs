@@ -1,0 +1,141 @@
+//! `steady-relay setup` and `undo`: pointing clients at the relay for good, by their own settings files, and taking that
+//! back.
+//!
+//! ```text
+//!  Machine --> clients --> findings --> plan (pure) --> diff, consent --> journal --> files
+//!                             '--> survey                                     |
+//!                                                            undo <-----------'
+//! ```
+//!
+//! What decides sees a [`Machine`] that is handed in, and texts; only [`here`] and [`RealDisk`] touch the real one.
+
+mod address;
+mod apply;
+mod clients;
+mod diff;
+mod disk;
+mod document;
+pub mod here;
+mod journal;
+mod machine;
+mod plan;
+mod survey;
+mod undo;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use relay_core::Lang;
+
+pub use address::RelayAt;
+pub use apply::{Notebook, NotebookError};
+pub use clients::Client;
+pub use disk::{Disk, RealDisk};
+pub use document::Flaw;
+pub use journal::Unusable;
+pub use machine::{Bad, Listener, Machine, Side, System};
+pub use plan::{Plan, Wish};
+pub use survey::{ClientState, Standing, survey};
+pub use undo::{Fate, Undone, undo};
+
+use crate::words::setup as words;
+
+/// What `setup` is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Options {
+    /// The clients: codex, claude, vscode, opencode, gemini, continue, cline, or `env-file PATH`
+    ///
+    /// Where none is named, every client that is found.
+    #[arg(value_name = "CLIENT")]
+    pub clients: Vec<String>,
+    /// Say which clients point to the relay, and write nothing.
+    #[arg(long, conflicts_with_all = ["yes", "dry_run", "clients"])]
+    pub status: bool,
+    /// Show what would be written, and write nothing.
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
+    /// Write without asking.
+    #[arg(long, short)]
+    pub yes: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `undo` is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct UndoOptions {
+    /// The clients, as for `setup`; `relay` for what was written into the relay's own settings
+    ///
+    /// Where none is named, everything that was written.
+    #[arg(value_name = "CLIENT")]
+    pub clients: Vec<String>,
+    /// Say what would be taken back, and write nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The clients and env files that the words of a command line name.
+///
+/// # Errors
+/// With a message, where one is none.
+pub fn asked(lang: Lang, named: &[String]) -> Result<(Vec<Client>, Vec<PathBuf>), String> {
+    let (mut clients, mut env_files) = (Vec::new(), Vec::new());
+    let mut named = named.iter();
+    while let Some(name) = named.next() {
+        match Client::of(name) {
+            Some(Client::EnvFile) => match named.next() {
+                Some(path) => env_files.push(PathBuf::from(path)),
+                None => return Err(words::env_file_without_path(lang)),
+            },
+            Some(Client::Relay) | None => {
+                let known: Vec<&str> = Client::ALL.iter().map(|client| client.name()).collect();
+                return Err(words::unknown_client(lang, name, &known.join(", ")));
+            }
+            Some(client) => clients.push(client),
+        }
+    }
+    Ok((clients, env_files))
+}
+
+/// Decides what is to be written, and writes nothing.
+///
+/// # Errors
+/// Where the journal cannot be read: what was written before would be taken for the user's own.
+pub fn prepare(
+    lang: Lang,
+    machine: &Machine<'_>,
+    relay: &RelayAt,
+    (disk, notebook): (&mut dyn Disk, &Notebook),
+    wish: &Wish,
+) -> Result<Plan, NotebookError> {
+    let journal = notebook.read(disk)?;
+    let mut relay = relay.clone();
+    relay.earlier.extend(journal.ports());
+    Ok(plan::plan(lang, machine, &relay, &journal, wish))
+}
+
+/// Writes what was decided. The files that could not be written are told, and why.
+///
+/// # Errors
+/// Where the journal cannot be written: then no client's file is touched any more.
+pub fn carry_out(
+    lang: Lang,
+    disk: &mut dyn Disk,
+    notebook: &Notebook,
+    plan: &Plan,
+) -> Result<Vec<(PathBuf, String)>, NotebookError> {
+    apply::apply(lang, disk, notebook, plan)
+}
+
+/// The ports at which clients were told that the relay is, by what the journal knows.
+#[must_use]
+pub fn known_ports(disk: &mut dyn Disk, notebook: &Notebook) -> Vec<u16> {
+    notebook.read(disk).map(|journal| journal.ports().into_iter().collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

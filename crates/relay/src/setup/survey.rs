@@ -1,0 +1,258 @@
+//! Which clients point to the relay, which do not, and which to an address where nobody answers.
+
+use std::path::PathBuf;
+
+use relay_core::Lang;
+use serde_json::{Value, json};
+
+use super::address::{RelayAt, authority, is_this_machine, shown};
+use super::clients::{self, Client, Finding, Look, Wanted, Way};
+use super::document::Document;
+use super::machine::{Bad, Held, Listener, Machine, Side};
+use crate::words::setup as words;
+
+/// One client as it is set up now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientState {
+    /// Which one.
+    pub client: Client,
+    /// Its name for people, with the editor that it lives in.
+    pub title: String,
+    /// On which side of a Windows machine it is.
+    pub side: Side,
+    /// Its file; empty where it has none that a program should write.
+    pub file: PathBuf,
+    /// The key that holds its address, as one would say it.
+    pub key: String,
+    /// Where it points.
+    pub standing: Standing,
+    /// What the user should know besides, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Where a client points. Addresses are ready to be shown: what may be a secret in them is hidden.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// To the relay, which answers.
+    Relay,
+    /// To the relay's address, where nobody answers now, or another program.
+    RelayDown(String),
+    /// To another address of this machine where nobody answers.
+    Dead(String),
+    /// To another address.
+    Elsewhere(String),
+    /// It has no address of its own, and asks its service directly.
+    Unset,
+    /// Only the user can see and change it: how.
+    ByHand(Vec<String>),
+    /// It cannot be moved: why.
+    Immovable(String),
+    /// Its file cannot be used.
+    Unreadable(Bad),
+}
+
+impl Standing {
+    /// The word for it in JSON.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Relay => "relay",
+            Self::RelayDown(_) => "relay_down",
+            Self::Dead(_) => "dead",
+            Self::Elsewhere(_) => "elsewhere",
+            Self::Unset => "unset",
+            Self::ByHand(_) => "by_hand",
+            Self::Immovable(_) => "immovable",
+            Self::Unreadable(_) => "unreadable",
+        }
+    }
+
+    /// The same for a person.
+    #[must_use]
+    pub fn said(&self, lang: Lang) -> String {
+        match self {
+            Self::Relay => words::stands_at_relay(lang),
+            Self::RelayDown(address) => words::stands_at_silent_relay(lang, address),
+            Self::Dead(address) => words::stands_dead(lang, address),
+            Self::Elsewhere(address) => words::stands_elsewhere(lang, address),
+            Self::Unset => words::stands_unset(lang),
+            Self::ByHand(_) => words::stands_by_hand(lang),
+            Self::Immovable(why) => words::stands_immovable(lang, why),
+            Self::Unreadable(bad) => words::stands_unreadable(lang, &bad.said(lang)),
+        }
+    }
+}
+
+impl Bad {
+    /// Why, for a person.
+    #[must_use]
+    pub fn said(&self, lang: Lang) -> String {
+        match self {
+            Self::NoFile => words::bad_no_file(lang),
+            Self::TooLarge => words::bad_too_large(lang),
+            Self::Denied => words::bad_denied(lang),
+            Self::Flaw(flaw) => words::bad_flaw(lang, flaw.line, flaw.column, &flaw.what),
+            Self::System(what) => what.clone(),
+        }
+    }
+}
+
+impl ClientState {
+    /// As JSON.
+    #[must_use]
+    pub fn in_json(&self, lang: Lang) -> Value {
+        let address = match &self.standing {
+            Standing::RelayDown(address) | Standing::Dead(address) | Standing::Elsewhere(address) => {
+                Some(address)
+            }
+            Standing::Relay
+            | Standing::Unset
+            | Standing::ByHand(_)
+            | Standing::Immovable(_)
+            | Standing::Unreadable(_) => None,
+        };
+        let by_hand = if let Standing::ByHand(steps) = &self.standing { steps.as_slice() } else { &[] };
+        json!({
+            "client": self.client.name(),
+            "title": self.title,
+            "side": side(&self.side),
+            "file": (!self.file.as_os_str().is_empty()).then(|| self.file.display().to_string()),
+            "key": self.key,
+            "standing": self.standing.name(),
+            "said": self.standing.said(lang),
+            "address": address,
+            "by_hand": by_hand,
+            "notes": self.notes,
+        })
+    }
+}
+
+fn side(side: &Side) -> String {
+    match side {
+        Side::Here => "here".to_owned(),
+        Side::Windows => "windows".to_owned(),
+        Side::Wsl(distro) => format!("wsl:{distro}"),
+    }
+}
+
+/// Looks at every client that is there. Nothing is written, and no file is read in any other way than `machine` does.
+#[must_use]
+pub fn survey(lang: Lang, machine: &Machine<'_>, relay: &RelayAt) -> Vec<ClientState> {
+    let look = Look { machine, relay, lang };
+    clients::find(look, &[]).into_iter().filter_map(|finding| state(look, finding)).collect()
+}
+
+/// `None` for a file that says nothing of an address.
+pub(super) fn state(look: Look<'_>, finding: Finding) -> Option<ClientState> {
+    let addresses: Vec<_> =
+        finding.keys.iter().filter(|key| matches!(key.value, Wanted::Address(_))).collect();
+    if addresses.is_empty() && finding.way == Way::Keys {
+        return None;
+    }
+    let key = addresses.first().map_or_else(String::new, |key| key.path.join("."));
+    let standing = match &finding.way {
+        Way::ByHand(steps) => Standing::ByHand(steps.clone()),
+        Way::No(why) => Standing::Immovable(why.clone()),
+        Way::Bad(bad) => Standing::Unreadable(bad.clone()),
+        Way::Keys => {
+            let document = match look.machine.text(&finding.file) {
+                Held::Text(text) => Document::read(finding.format, &text).ok(),
+                Held::Nothing | Held::Bad(_) => None,
+            };
+            let value = |path: &[String]| {
+                let value = document.as_ref()?.get(path).ok()??.as_str()?;
+                (!value.is_empty()).then(|| value.to_owned())
+            };
+            let each = addresses.iter().map(|key| value(&key.path).or_else(|| finding.around.clone()));
+            let mut standings = each.map(|value| standing(look, value.as_deref()));
+            // One key that leads elsewhere is what somebody has to know.
+            standings.find(|standing| *standing != Standing::Relay).unwrap_or(Standing::Relay)
+        }
+    };
+    Some(ClientState {
+        client: finding.client,
+        title: finding.title,
+        side: finding.side,
+        file: finding.file,
+        key,
+        standing,
+        notes: finding.notes,
+    })
+}
+
+fn standing(look: Look<'_>, value: Option<&str>) -> Standing {
+    let Some(value) = value else { return Standing::Unset };
+    let listens = |port| (look.machine.listener)(port);
+    let Some(url) = authority(value) else { return Standing::Elsewhere(shown(value)) };
+    if look.relay.is(value) {
+        let answers = listens(url.port()) == Listener::Relay;
+        return if answers { Standing::Relay } else { Standing::RelayDown(shown(value)) };
+    }
+    if is_this_machine(&url) && listens(url.port()) == Listener::Nobody {
+        return Standing::Dead(shown(value));
+    }
+    Standing::Elsewhere(shown(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::System;
+    use super::*;
+    use std::io;
+
+    #[test]
+    fn each_client_is_told_apart() {
+        let files = [
+            ("/home/u/.codex/config.toml", "openai_base_url = \"http://localhost:8787/v1\"\n"),
+            (
+                "/home/u/.claude/settings.json",
+                "{\"env\": {\"ANTHROPIC_BASE_URL\": \"http://127.0.0.1:4000\"}}",
+            ),
+            ("/home/u/.config/opencode/opencode.json", "{ nonsense"),
+            (
+                "/home/u/.gemini/.env",
+                "GEMINI_API_KEY=AIzaX\nGOOGLE_GEMINI_BASE_URL=https://me:pw@gw.example\n",
+            ),
+            ("/home/u/.continue/config.yaml", "models: []\n"),
+        ];
+        let machine = Machine {
+            system: System::Linux,
+            in_wsl: false,
+            distros: Vec::new(),
+            env: &|name| (name == "HOME").then(|| "/home/u".into()),
+            read: &|path| {
+                let found = files.iter().find(|(name, _)| std::path::Path::new(name) == path);
+                found.map(|(_, text)| text.as_bytes().to_vec()).ok_or(io::ErrorKind::NotFound.into())
+            },
+            list: &|_| Vec::new(),
+            exists: &|path| files.iter().any(|(name, _)| std::path::Path::new(name).starts_with(path)),
+            listener: &|port| if port == 8787 { Listener::Relay } else { Listener::Nobody },
+            folder: "/project".into(),
+        };
+        let found = survey(Lang::English, &machine, &RelayAt::local(8787));
+        let seen: Vec<_> = found
+            .iter()
+            .map(|state| (state.client.name(), state.key.as_str(), state.standing.said(Lang::English)))
+            .collect();
+        let expected = [
+            ("codex", "openai_base_url", "points to the relay".to_owned()),
+            (
+                "claude",
+                "env.ANTHROPIC_BASE_URL",
+                "points to http://127.0.0.1:4000, where nobody answers".to_owned(),
+            ),
+            (
+                "opencode",
+                "provider.openai.options.baseURL",
+                "is left alone: line 1, column 3: Expected string for object property".to_owned(),
+            ),
+            (
+                "gemini",
+                "GOOGLE_GEMINI_BASE_URL",
+                "points to https://…@gw.example, not to the relay".to_owned(),
+            ),
+            ("continue", "", "is set up by hand".to_owned()),
+        ];
+        assert_eq!(seen, expected);
+    }
+}

@@ -1,0 +1,311 @@
+//! `steady-relay setup` and `undo`: shows what would change, asks, and writes.
+
+use std::fs::File;
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use relay_core::config::Upstream;
+use relay_core::{Lang, Listen};
+use serde_json::json;
+use steady_relay::cli::Flags;
+use steady_relay::settings::{self, Loaded};
+use steady_relay::setup::{
+    self, Client, Fate, Listener, Machine, Notebook, Options, Plan, RealDisk, RelayAt, Standing, UndoOptions,
+    Undone, Wish, here,
+};
+use steady_relay::words;
+use steady_relay::words::setup as say_in;
+
+use super::{Failure, Process, files, load, places, print, say};
+
+/// How many ports above a taken one are tried.
+const NEAR: u16 = 100;
+
+/// Points clients at the relay.
+pub(crate) fn setup(flags: &Flags, options: &Options) -> Result<u8, Failure> {
+    let lang = words::lang();
+    let (clients, env_files) = setup::asked(lang, &options.clients).map_err(wrong)?;
+    let (folder, notebook) = notebook(flags)?;
+    let loaded = load(flags, &files(flags))?;
+    let config = loaded.file.clone().or_else(|| places(flags, &files(flags)).config);
+    let mut relay = relay_at(&loaded)?;
+    relay.earlier = setup::known_ports(&mut RealDisk, &notebook);
+    let machine = here::machine();
+    if options.status {
+        return status(lang, options, &machine, &relay);
+    }
+    let new_port = free_port(lang, &loaded, config.as_deref(), relay.port)?;
+    relay.port = new_port.unwrap_or(relay.port);
+    let _alone = if options.dry_run { None } else { lock(&folder) };
+    let wish = Wish { clients, env_files, config, new_port };
+    let mut plan = setup::prepare(lang, &machine, &relay, (&mut RealDisk, &notebook), &wish)
+        .map_err(|error| Failure(1, format!("error: {}", error.said(lang))))?;
+    if let Some(port) = new_port.filter(|_| !plan.is_empty()) {
+        plan.notes.insert(0, say_in::port_taken(lang, loaded.config.port, port));
+        plan.notes.insert(1, say_in::restart_relay(lang));
+    }
+    let done = proceed(lang, options, &notebook, &plan)?;
+    let is_silent = (machine.listener)(relay.port) == Listener::Nobody;
+    told(lang, options, (&plan, &done), is_silent)
+}
+
+/// What came of a plan.
+#[derive(Default)]
+struct Done {
+    written: bool,
+    /// Files that could not be written.
+    failed: Vec<(PathBuf, String)>,
+    /// The answer was no.
+    declined: bool,
+}
+
+/// Shows the plan, asks where it has to, and writes.
+fn proceed(lang: Lang, options: &Options, notebook: &Notebook, plan: &Plan) -> Result<Done, Failure> {
+    if !options.json {
+        told_before(lang, plan)?;
+    }
+    if plan.is_empty() || options.dry_run {
+        return Ok(Done::default());
+    }
+    if !options.yes && !agreed(lang)? {
+        return Ok(Done { declined: true, ..Done::default() });
+    }
+    let failed = setup::carry_out(lang, &mut RealDisk, notebook, plan)
+        .map_err(|error| Failure(1, format!("error: {}", error.said(lang))))?;
+    Ok(Done { written: true, failed, declined: false })
+}
+
+fn told_before(lang: Lang, plan: &Plan) -> Result<(), Failure> {
+    for client in &plan.ready {
+        say(&say_in::is_ready(lang, client));
+    }
+    for (client, why) in &plan.left {
+        say(&say_in::is_left(lang, client, why));
+    }
+    for (client, what) in &plan.by_hand {
+        say(&say_in::do_by_hand(lang, client, what));
+    }
+    for note in &plan.notes {
+        say(&format!("note: {note}"));
+    }
+    if !plan.is_empty() {
+        print(plan.diff().trim_end())?;
+    }
+    Ok(())
+}
+
+/// Asks at the terminal.
+fn agreed(lang: Lang) -> Result<bool, Failure> {
+    let (input, error) = (std::io::stdin(), std::io::stderr());
+    if !input.is_terminal() || !error.is_terminal() {
+        return Err(Failure(2, format!("error: {}", say_in::needs_yes(lang))));
+    }
+    let asked = write!(error.lock(), "{}", say_in::question(lang)).and_then(|()| error.lock().flush());
+    let mut answer = String::new();
+    let read = asked.and_then(|()| input.lock().read_line(&mut answer));
+    Ok(read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+fn told(lang: Lang, options: &Options, (plan, done): (&Plan, &Done), is_silent: bool) -> Result<u8, Failure> {
+    if options.json {
+        print(&in_json(options, plan, done).to_string())?;
+    } else if done.declined {
+        say(&say_in::not_written(lang));
+    }
+    for (file, why) in &done.failed {
+        say(&format!("error: {}", say_in::file_is_bad(lang, &file.display().to_string(), why)));
+    }
+    if plan.states.is_empty()
+        && plan.left.is_empty()
+        && plan.by_hand.is_empty()
+        && plan.is_empty()
+        && !options.json
+    {
+        return Err(Failure(1, format!("error: {}", say_in::none_found(lang))));
+    }
+    if done.written && !options.json {
+        if done.failed.is_empty() {
+            say(&say_in::written(lang, &plan.clients().join(", ")));
+        }
+        if is_silent {
+            say(&say_in::start_relay(lang));
+        }
+    }
+    Ok(u8::from(done.declined || !done.failed.is_empty() || !plan.left.is_empty()))
+}
+
+fn in_json(options: &Options, plan: &Plan, done: &Done) -> serde_json::Value {
+    let failed = |path: &Path| done.failed.iter().any(|(file, _)| file == path);
+    let edits: Vec<_> = plan
+        .keys()
+        .map(|(client, file, key, old, new)| {
+            json!({"client": client, "file": file.display().to_string(), "key": key, "old": old, "new": new,
+                   "written": done.written && !failed(file)})
+        })
+        .collect();
+    let pairs = |pairs: &[(String, String)], name: &str| {
+        pairs.iter().map(|(client, what)| json!({"client": client, name: what})).collect::<Vec<_>>()
+    };
+    json!({
+        "v": 1,
+        "dry_run": options.dry_run,
+        "written": done.written && done.failed.is_empty(),
+        "edits": edits,
+        "ready": plan.ready,
+        "left": pairs(&plan.left, "why"),
+        "by_hand": pairs(&plan.by_hand, "what"),
+        "notes": plan.notes,
+    })
+}
+
+/// Which clients are at the relay.
+fn status(lang: Lang, options: &Options, machine: &Machine<'_>, relay: &RelayAt) -> Result<u8, Failure> {
+    let states = setup::survey(lang, machine, relay);
+    if options.json {
+        let clients: Vec<_> = states.iter().map(|state| state.in_json(lang)).collect();
+        return print(
+            &json!({"v": 1, "relay": format!("{}:{}", relay.host, relay.port), "clients": clients})
+                .to_string(),
+        );
+    }
+    if states.is_empty() {
+        return Err(Failure(1, format!("error: {}", say_in::none_found(lang))));
+    }
+    let mut text = String::new();
+    for state in &states {
+        text += &say_in::state_line(lang, &state.title, &state.standing.said(lang));
+        text.push('\n');
+        if !state.file.as_os_str().is_empty() {
+            text += &format!("  {}  {}\n", state.file.display(), state.key);
+        }
+        if let Standing::ByHand(steps) = &state.standing {
+            steps.iter().for_each(|step| text += &format!("  {step}\n"));
+        }
+        state.notes.iter().for_each(|note| text += &format!("  note: {note}\n"));
+    }
+    print(text.trim_end())
+}
+
+/// Takes back what `setup` wrote.
+pub(crate) fn undo(flags: &Flags, options: &UndoOptions) -> Result<u8, Failure> {
+    let lang = words::lang();
+    let mut clients = Vec::new();
+    for name in &options.clients {
+        match Client::of(name) {
+            Some(client) => clients.push(client),
+            None => {
+                let known: Vec<&str> = Client::ALL.iter().map(|client| client.name()).collect();
+                return Err(wrong(say_in::unknown_client(lang, name, &known.join(", "))));
+            }
+        }
+    }
+    let (folder, notebook) = notebook(flags)?;
+    let _alone = if options.dry_run || !folder.exists() { None } else { lock(&folder) };
+    let undone = setup::undo(lang, &mut RealDisk, &notebook, &clients, !options.dry_run)
+        .map_err(|error| Failure(1, format!("error: {}", error.said(lang))))?;
+    let left = undone.iter().any(|key| matches!(key.fate, Fate::Left(_)));
+    if options.json {
+        let keys: Vec<_> = undone.iter().map(undone_in_json).collect();
+        print(&json!({"v": 1, "dry_run": options.dry_run, "keys": keys}).to_string())?;
+    } else if undone.is_empty() {
+        say(&say_in::nothing_to_undo(lang));
+    } else {
+        let lines: Vec<String> = undone.iter().map(|key| undone_said(lang, key, options.dry_run)).collect();
+        print(&lines.join("\n"))?;
+    }
+    Ok(u8::from(left))
+}
+
+fn undone_in_json(key: &Undone) -> serde_json::Value {
+    let why = if let Fate::Left(why) = &key.fate { Some(why) } else { None };
+    json!({"client": key.client, "file": key.file.display().to_string(), "key": key.key, "value": key.value,
+           "fate": key.fate.name(), "why": why})
+}
+
+fn undone_said(lang: Lang, key: &Undone, dry_run: bool) -> String {
+    let file = key.file.display().to_string();
+    match (&key.fate, &key.value) {
+        (Fate::Restored, Some(value)) if dry_run => say_in::would_restore(lang, &key.key, &file, value),
+        (Fate::Restored, Some(value)) => say_in::restored_to(lang, &key.key, &file, value),
+        (Fate::Restored, None) if dry_run => say_in::would_take_out(lang, &key.key, &file),
+        (Fate::Restored, None) => say_in::taken_out(lang, &key.key, &file),
+        (Fate::Nothing, _) => say_in::was_restored(lang, &key.key, &file),
+        (Fate::Left(why), _) => say_in::was_left(lang, &key.key, &file, why),
+    }
+}
+
+fn wrong(words: String) -> Failure {
+    Failure(2, format!("error: {words}"))
+}
+
+/// The journal is found without readable settings, or `undo` would not be possible without them: by flag, variable or
+/// habit, whatever `state_dir` in the configuration file says.
+fn notebook(flags: &Flags) -> Result<(PathBuf, Notebook), Failure> {
+    let folder = settings::state_dir_without_settings(flags, &Process)
+        .ok_or_else(|| wrong(say_in::no_state_folder(words::lang())))?;
+    let notebook = Notebook::in_folder(&folder);
+    Ok((folder, notebook))
+}
+
+/// Keeps two of us from writing at once. A folder that cannot be written is told by the journal, and better.
+fn lock(folder: &Path) -> Option<File> {
+    std::fs::create_dir_all(folder).ok()?;
+    let file = File::options().create(true).append(true).open(folder.join("setup.lock")).ok()?;
+    file.lock().ok()?;
+    Some(file)
+}
+
+/// Where clients reach the relay that these settings make.
+fn relay_at(loaded: &Loaded) -> Result<RelayAt, Failure> {
+    let config = &loaded.config;
+    if config.port == 0 {
+        return Err(wrong(say_in::port_is_any(words::lang())));
+    }
+    let host = match config.listen {
+        Listen::Address(ip) if !ip.is_unspecified() => ip,
+        Listen::Address(_) | Listen::Localhost => IpAddr::V4(Ipv4Addr::LOCALHOST),
+    };
+    let chosen = config.upstream.as_ref().and_then(|choice| Upstream::chosen(choice, &config.upstreams));
+    let one_upstream = chosen.map(|entry| entry.url.to_string());
+    Ok(RelayAt {
+        host: match host {
+            IpAddr::V4(ip) => ip.to_string(),
+            IpAddr::V6(ip) => format!("[{ip}]"),
+        },
+        port: config.port,
+        token: config.token.as_ref().map(|token| token.expose().to_owned()),
+        earlier: Vec::new(),
+        one_upstream,
+        upstreams: config
+            .upstreams
+            .iter()
+            .map(|(name, entry)| (name.clone(), entry.url.to_string()))
+            .collect(),
+    })
+}
+
+/// Another port, where some other program has the relay's. Only one that the configuration file can change.
+fn free_port(lang: Lang, loaded: &Loaded, config: Option<&Path>, port: u16) -> Result<Option<u16>, Failure> {
+    if here::listener(port) != Listener::Other {
+        return Ok(None);
+    }
+    let shown = loaded.shown.iter().find(|shown| shown.section == "[relay]" && shown.key == "port");
+    let origin = shown.map_or("default", |shown| shown.origin.as_str());
+    let in_file = config.is_some_and(|file| origin.starts_with(&file.display().to_string()));
+    if config.is_none() || !(in_file || origin == "default") {
+        return Err(wrong(say_in::port_taken_here(lang, port, origin)));
+    }
+    let near = (1..=NEAR).filter_map(|above| port.checked_add(above));
+    match near.into_iter().find(|port| is_free(*port)) {
+        Some(free) => Ok(Some(free)),
+        None => Err(Failure(1, format!("error: {}", say_in::no_free_port(lang, port)))),
+    }
+}
+
+/// Whether the relay could listen there, on both addresses that it has.
+fn is_free(port: u16) -> bool {
+    let open = |ip: IpAddr| TcpListener::bind((ip, port));
+    let taken = |ip: IpAddr| open(ip).is_err_and(|error| error.kind() == std::io::ErrorKind::AddrInUse);
+    open(Ipv4Addr::LOCALHOST.into()).is_ok() && !taken(Ipv6Addr::LOCALHOST.into())
+}
