@@ -1,15 +1,16 @@
 //! The relay's own certificate authority: one key and one certificate in the state folder, made on first use. It can
-//! vouch for this machine's own names and for those of the settings, and for nothing else (name constraints).
+//! vouch for `localhost`, the names of the settings, and addresses, and for no other name (name constraints). Addresses
+//! are not constrained, since Claude Code then takes no certificate that holds for one (measured, 2.1).
 //! What is there and not whole, or not ours, is told and never replaced, unless somebody asks for that by name.
 
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CidrSubnet, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
-    GeneralSubtree, IsCa, Issuer, KeyPair, KeyUsagePurpose, NameConstraints, PublicKeyData as _,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, GeneralSubtree,
+    IsCa, Issuer, KeyPair, KeyUsagePurpose, NameConstraints, PublicKeyData as _,
 };
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivatePkcs8KeyDer};
@@ -80,7 +81,7 @@ pub struct Facts {
     pub ends: SystemTime,
     /// Its SHA-256, as others print it.
     pub fingerprint: String,
-    /// The names that it may vouch for.
+    /// The names that it may vouch for, beside addresses.
     pub names: Vec<String>,
 }
 
@@ -187,11 +188,8 @@ impl Authority {
     /// Those of these names that it may not vouch for.
     #[must_use]
     pub fn refused<'a>(&self, names: &'a [String]) -> Vec<&'a str> {
-        names
-            .iter()
-            .map(String::as_str)
-            .filter(|name| !self.facts.names.iter().any(|own| own == name))
-            .collect()
+        let may = |name: &str| is_address(name) || self.facts.names.iter().any(|own| own == name);
+        names.iter().map(String::as_str).filter(|name| !may(name)).collect()
     }
 
     /// A certificate for this machine and for those of the names that the authority may vouch for.
@@ -260,10 +258,11 @@ fn certificate_of(key: &KeyPair, names: &[String], now: SystemTime) -> Result<St
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    let own = OWN.iter().copied().map(subtree);
-    let others = names.iter().map(String::as_str).filter(|name| !OWN.contains(name)).map(subtree);
+    let own = OWN.iter().copied();
+    let others = names.iter().map(String::as_str).filter(|name| !OWN.contains(name));
+    let all = own.chain(others).filter(|name| !is_address(name));
     params.name_constraints = Some(NameConstraints {
-        permitted_subtrees: own.chain(others).collect(),
+        permitted_subtrees: all.map(|name| GeneralSubtree::DnsName(name.to_owned())).collect(),
         excluded_subtrees: Vec::new(),
     });
     params.not_before = (now - SLACK).into();
@@ -271,13 +270,8 @@ fn certificate_of(key: &KeyPair, names: &[String], now: SystemTime) -> Result<St
     Ok(params.self_signed(key).map_err(library)?.pem())
 }
 
-fn subtree(name: &str) -> GeneralSubtree {
-    match name.parse::<IpAddr>() {
-        Ok(ip) => {
-            GeneralSubtree::IpAddress(CidrSubnet::from_addr_prefix(ip, if ip.is_ipv4() { 32 } else { 128 }))
-        }
-        Err(_a_name) => GeneralSubtree::DnsName(name.to_owned()),
-    }
+fn is_address(name: &str) -> bool {
+    name.parse::<IpAddr>().is_ok()
 }
 
 /// Reads a certificate, which has to be that of an authority with this key.
@@ -308,16 +302,7 @@ fn permitted(certificate: &X509Certificate<'_>) -> Vec<String> {
     let constraints = certificate.name_constraints().ok().flatten();
     let constraints = constraints.and_then(|found| found.value.permitted_subtrees.as_ref());
     let name = |name: &GeneralName<'_>| {
-        if let GeneralName::DNSName(name) = name {
-            return Some((*name).to_owned());
-        }
-        let GeneralName::IPAddress(bytes) = name else { return None };
-        // An address, and as many bytes that say how much of it counts.
-        match bytes.len() {
-            8 => Some(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(..4)?).ok()?).to_string()),
-            32 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(bytes.get(..16)?).ok()?).to_string()),
-            _ => None,
-        }
+        if let GeneralName::DNSName(name) = name { Some((*name).to_owned()) } else { None }
     };
     constraints.into_iter().flatten().filter_map(|subtree| name(&subtree.base)).collect()
 }
@@ -344,9 +329,9 @@ mod tests {
         let made = Authority::open(&state, &names, now()).unwrap();
         let again = Authority::open(&state, &[], now()).unwrap();
         assert_eq!(made.facts(), again.facts());
-        assert_eq!(made.facts().names, ["localhost", "127.0.0.1", "::1", "relay.lan", "192.168.1.5"]);
+        assert_eq!(made.facts().names, ["localhost", "relay.lan"]);
         assert_eq!(made.facts().ends, now() + AUTHORITY_LIFE);
-        let others = ["relay.lan".to_owned(), "example.com".to_owned()];
+        let others = ["relay.lan", "example.com", "192.168.1.6"].map(str::to_owned);
         assert_eq!(made.refused(&others), ["example.com"]);
         #[cfg(unix)]
         {

@@ -26,6 +26,7 @@ fn ways(lang: Lang) -> (Vec<Way>, Vec<Way>) {
         client(say::node_sdks(lang), "NODE_EXTRA_CA_CERTS", Some(say::node_note(lang))),
         client(say::python_sdks(lang), "SSL_CERT_FILE", Some(say::python_note(lang))),
         client(say::requests_library(lang), "REQUESTS_CA_BUNDLE", None),
+        client("Codex".to_owned(), "SSL_CERT_FILE", None),
         client("curl".to_owned(), "CURL_CA_BUNDLE", None),
         client("git".to_owned(), "GIT_SSL_CAINFO", None),
     ];

@@ -65,8 +65,8 @@ relay_core::words! {
 
     /// A line of `cert show`.
     names(names: &str) {
-        en: "only for:     {names}";
-        zh: "仅限：{names}";
+        en: "only for:     {names}, and addresses";
+        zh: "仅限：{names}，以及 IP 地址";
     }
 
     /// A line of `cert show`.
@@ -131,7 +131,7 @@ relay_core::words! {
 
     /// A certificate that can only vouch for this machine.
     bounded() {
-        en: "Whoever has its key, which lies beside it, can vouch for the names of `steady-relay cert show`, and for no other site.";
-        zh: "持有其密钥（位于同一目录）的人只能为 `steady-relay cert show` 所列名称签发证书，无法冒充其他网站。";
+        en: "Whoever has its key, which lies beside it, can vouch for the names of `steady-relay cert show` and for addresses, and for no other name.";
+        zh: "持有其密钥（位于同一目录）的人只能为 `steady-relay cert show` 所列名称和 IP 地址签发证书，无法冒充其他域名。";
     }
 }

@@ -68,6 +68,17 @@ fn assert_failed(ran: &Ran, status: Option<u16>) -> Result<()> {
 }
 
 #[tokio::test]
+async fn it_trusts_the_relay_over_https_by_either_variable() -> Result<()> {
+    for variable in ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"] {
+        let busy = Reply::status(529).reason("").json(messages::error());
+        let ran = claude(Via::RelayOverHttps(variable), script(times(2, &busy), messages::good)).await?;
+        assert_done(&ran)?;
+        assert!(ran.sends() >= 3, "{ran}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn status_529_more_often_than_it_tries() -> Result<()> {
     let script = || script(times(5, &anthropic::overloaded_529()), messages::good);
     let alone = claude(Via::Direct, script()).await?;

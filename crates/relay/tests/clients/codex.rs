@@ -88,6 +88,15 @@ pub(crate) fn assert_at_capacity(ran: &Ran) {
 }
 
 #[tokio::test]
+async fn it_trusts_the_relay_over_https_by_ssl_cert_file() -> Result<()> {
+    let script = script(times(2, &codex::overloaded_503()), responses::good);
+    let ran = turn(Via::RelayOverHttps("SSL_CERT_FILE"), script).await?;
+    assert_done(&ran);
+    assert_eq!(ran.sends(), 3, "{ran}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn overloaded_in_the_stream_twice() -> Result<()> {
     let script = || script(times(2, &responses::overloaded_in_stream()), responses::good);
     let alone = turn(Via::Direct, script()).await?;

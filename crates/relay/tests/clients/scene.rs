@@ -51,6 +51,8 @@ pub(crate) enum Via {
     RelayAsShipped,
     /// The one with short delays, with `websocket = "refuse"`.
     RelayWithoutWebSocket,
+    /// The one with short delays, over https; the client trusts its certificate by this variable.
+    RelayOverHttps(&'static str),
     /// `steady-relay run -- client`; the client is told nothing by us.
     Run,
     /// The client's own settings name the service; `steady-relay setup` has pointed it at `serve`.
@@ -179,11 +181,23 @@ pub(crate) async fn run_at(client: &dyn Client, via: Via, service: SocketAddr) -
             client.settle(&folder.home(), &format!("http://{service}"))?;
             Some(Relay::set_up(&tools, &folder, via, service).await?)
         }
+        Via::RelayOverHttps(_) => {
+            let state = toml_text(&folder.state());
+            let settings =
+                SETTINGS.replacen("[relay]\n", &format!("[relay]\ntls = true\nstate_dir = {state}\n"), 1);
+            fs::write(folder.settings(), settings)?;
+            Some(Relay::start(&tools, Some(&folder.settings()), service).await?)
+        }
         Via::Direct | Via::Run => None,
     };
     let front = Front::to(relay.as_ref().map_or(service, |relay| relay.addr)).await?;
     let base = (!matches!(via, Via::Run | Via::Setup | Via::Undone)).then(|| front.url());
+    let secured = base.as_ref().map(|base| base.replacen("http:", "https:", 1));
+    let base = if matches!(via, Via::RelayOverHttps(_)) { secured } else { base };
     let mut line = client.line(&tools, &folder.home(), base.as_deref());
+    if let Via::RelayOverHttps(variable) = via {
+        line.env.push((variable, folder.state().join("tls/ca.pem").display().to_string()));
+    }
     if via == Via::Run {
         line.words.splice(0..0, wrapper(&tools, &folder, &format!("http://{service}")));
     }
@@ -203,6 +217,11 @@ pub(crate) async fn run_at(client: &dyn Client, via: Via, service: SocketAddr) -
         relay_log,
         folder,
     })
+}
+
+/// A path in a file of settings.
+fn toml_text(path: &Path) -> String {
+    serde_json::Value::from(path.display().to_string()).to_string()
 }
 
 /// `steady-relay run --` in front of the client.
@@ -336,6 +355,10 @@ impl Folder {
 
     fn work(&self) -> PathBuf {
         self.0.join("home/work")
+    }
+
+    fn state(&self) -> PathBuf {
+        self.0.join("state")
     }
 
     fn settings(&self) -> PathBuf {

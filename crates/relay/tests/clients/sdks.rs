@@ -139,6 +139,18 @@ async fn error_in_a_200_is_silent_alone_and_waited_out_by_the_relay() -> Result<
 }
 
 #[tokio::test]
+async fn they_trust_the_relay_over_https_by_ssl_cert_file_and_not_without() -> Result<()> {
+    for sdk in [Sdk::Chat, Sdk::Responses, Sdk::Anthropic, Sdk::Genai, Sdk::Ollama] {
+        let script = || script(times(2, &Reply::status(503).json(sdk.error())), sdk.good());
+        let (trusting, told) = sdk.run(Via::RelayOverHttps("SSL_CERT_FILE"), script()).await?;
+        assert!(told.is_the_answer() && trusting.sends() == 3, "{trusting}");
+        let (other, told) = sdk.run(Via::RelayOverHttps("REQUESTS_CA_BUNDLE"), script()).await?;
+        assert!(told.raised.is_some() && other.sends() == 0, "{other}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn overloaded_in_the_stream() -> Result<()> {
     for sdk in STAINLESS {
         let script = || script(times(2, &sdk.overloaded_in_stream()), sdk.good());
