@@ -18,6 +18,7 @@ use crate::observe::{LaneName, Notice, Observer};
 use crate::proxy::SystemProxies;
 use crate::shared::{Common, Shared};
 use crate::target::Upstreams as Targets;
+use crate::warm;
 
 /// The settings in force and all that goes with them.
 type Current = Arc<ArcSwap<Shared>>;
@@ -72,6 +73,7 @@ impl Relay {
         };
         let mut accepting = JoinSet::new();
         accepting.spawn(keep_learned(Arc::clone(&current)));
+        accepting.spawn(warm::keep(Arc::clone(&current)));
         for socket in sockets {
             accepting.spawn(accept(door.clone(), socket));
         }

@@ -29,7 +29,7 @@ use crate::observe::{Notice, Observer, Observers};
 use crate::proxy::{Proxies, SystemProxies};
 use crate::target::{Upstream, Upstreams as Targets};
 use crate::upstream::{PoolLimits, Upstreams, Way};
-use crate::websocket;
+use crate::{warm, websocket};
 
 /// What it is made of.
 pub(crate) struct Common {
@@ -75,6 +75,7 @@ pub(crate) struct Lasting {
     pub(crate) hop: Hop,
     pub(crate) lanes: Lanes,
     pub(crate) websockets: websocket::Memory,
+    pub(crate) warming: warm::Bell,
     system_proxies: SystemProxies,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
@@ -127,6 +128,7 @@ impl Shared {
                 hop: Hop::of(drawn()),
                 lanes,
                 websockets: websocket::Memory::default(),
+                warming: warm::Bell::default(),
                 system_proxies,
                 ledger: Mutex::default(),
                 cookies: Mutex::default(),
