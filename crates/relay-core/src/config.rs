@@ -4,7 +4,7 @@
 
 mod upstream;
 
-pub use upstream::{Http2, ProxyChoice, ProxyUrl, Secret, Upstream, UpstreamChoice, Websocket};
+pub use upstream::{Http2, ProxyChoice, ProxyUrl, Secret, Upstream, UpstreamChoice, Warm, Websocket};
 
 use crate::client::Kind;
 use crate::dialect::Rule;

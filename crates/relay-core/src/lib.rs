@@ -52,6 +52,7 @@ pub mod retry_after;
 pub mod sse;
 pub mod units;
 pub mod wait;
+pub mod warm;
 pub mod words;
 
 pub use base_url::{BaseUrl, Scheme};

@@ -21,6 +21,7 @@ use crate::sessions::said::Page;
 use crate::sessions::{Holder, Sessions};
 use crate::shared::{Common, Shared};
 use crate::target::Upstreams as Targets;
+use crate::warm;
 use crate::words::{lang, start};
 
 /// The settings in force and all that goes with them.
@@ -79,6 +80,7 @@ impl Relay {
         let mut accepting = JoinSet::new();
         accepting.spawn(keep_learned(Arc::clone(&current)));
         accepting.spawn(keep_certificate(Arc::clone(&current)));
+        accepting.spawn(warm::keep(Arc::clone(&current)));
         for socket in sockets {
             accepting.spawn(accept(door.clone(), socket));
         }

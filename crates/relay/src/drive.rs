@@ -37,6 +37,8 @@ pub(crate) struct Order {
     pub(crate) passing: Option<Passing>,
     /// The answer passes as it comes, unread.
     pub(crate) untouched: bool,
+    /// A model that turns out to be cold is to be loaded.
+    pub(crate) warms: bool,
 }
 
 /// One call on its way.
@@ -80,6 +82,9 @@ impl Drive {
                     Sent::Left => return Err(Abort::Broken),
                     Sent::Failed(failure, answer) => {
                         told = answer;
+                        if self.order.warms && failure.fault == Fault::ModelLoading {
+                            self.open.shared().warming.ring(&self.order.target.upstream.name);
+                        }
                         self.open.failed(failure);
                     }
                 },

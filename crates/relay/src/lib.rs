@@ -60,6 +60,7 @@ mod tunnel;
 mod understand;
 pub mod upstream;
 mod waiting;
+mod warm;
 mod websocket;
 mod wishes;
 pub mod words;

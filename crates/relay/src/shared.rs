@@ -33,7 +33,7 @@ use crate::sessions::said::Page;
 use crate::sessions::{Session, Sessions};
 use crate::target::{Upstream, Upstreams as Targets};
 use crate::upstream::{PoolLimits, Upstreams, Way};
-use crate::websocket;
+use crate::{warm, websocket};
 
 /// What it is made of.
 pub(crate) struct Common {
@@ -84,6 +84,7 @@ pub(crate) struct Lasting {
     pub(crate) parked: Parked,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) https: Option<Https>,
+    pub(crate) warming: warm::Bell,
     system_proxies: SystemProxies,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
@@ -140,6 +141,7 @@ impl Shared {
                 parked: Parked::default(),
                 sessions: Arc::default(),
                 https,
+                warming: warm::Bell::default(),
                 system_proxies,
                 ledger: Mutex::default(),
                 cookies: Mutex::default(),

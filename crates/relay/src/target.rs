@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 use http::header::{HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
-use relay_core::config::{self, Config, Http2, ProxyChoice, Secret, UpstreamChoice, Websocket};
+use relay_core::config::{self, Config, Http2, ProxyChoice, Secret, UpstreamChoice, Warm, Websocket};
 use relay_core::dialect::unescaped;
 use relay_core::units::Invalid;
 use relay_core::{BaseUrl, Scheme};
@@ -81,6 +81,10 @@ pub struct Upstream {
     pub proxy: Option<ProxyChoice>,
     /// The most calls that it runs at once; `None`: as many as it takes.
     pub max_running: Option<NonZeroU32>,
+    /// What loads a model there.
+    pub warm: Option<Warm>,
+    /// Whether that is done at the start.
+    pub warm_on_start: bool,
     /// Where connections go.
     pub(crate) origin: Arc<Origin>,
     /// What its requests have as `Host`; `None` where no header can hold it.
@@ -109,6 +113,8 @@ impl Upstream {
             websocket: entry.websocket,
             proxy: entry.proxy.clone(),
             max_running: entry.max_running,
+            warm: entry.warm.clone(),
+            warm_on_start: entry.warm_on_start,
         }
     }
 
@@ -358,6 +364,16 @@ impl Upstreams {
     /// Every upstream, the one for everything first.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Upstream>> {
         self.everything.iter().chain(self.entries.values())
+    }
+
+    /// The entry of this name.
+    pub(crate) fn entry(&self, name: &str) -> Option<&Arc<Upstream>> {
+        self.entries.get(name)
+    }
+
+    /// All entries.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Arc<Upstream>> {
+        self.entries.values()
     }
 
     /// Where a request goes.

@@ -231,7 +231,9 @@ impl Understood {
         let rules = shared.config.rules_for(self.route.dialect.name(), &target.upstream.name);
         let Parts { method, extensions, .. } = parts;
         let extensions = forwardable_extensions(extensions);
-        let order = Order { method, headers, extensions, target, way, account, passing, untouched };
+        let model = self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
+        let warms = target.upstream.warm.as_ref().is_some_and(|warm| warm.is_for(model));
+        let order = Order { method, headers, extensions, target, way, account, passing, untouched, warms };
         // That of the call, which may have begun before this request of its client.
         let opened = open.call().opened();
         Drive { open, order, asked, rules, opened }

@@ -81,6 +81,10 @@ pub struct Upstream {
     /// The most calls that it works on at once, all together: a server of one's own that queues the rest instead of
     /// refusing it. `None`: it refuses what exceeds its capacity.
     pub max_running: Option<NonZeroU32>,
+    /// What loads a model there before it is needed. `None`: nothing is sent that no client asked for.
+    pub warm: Option<Warm>,
+    /// Whether that is done at the start of the relay, too. False: a model takes memory that others may need.
+    pub warm_on_start: bool,
 }
 
 impl Upstream {
@@ -97,6 +101,8 @@ impl Upstream {
             websocket: None,
             proxy: None,
             max_running: None,
+            warm: None,
+            warm_on_start: false,
         }
     }
 
@@ -113,6 +119,38 @@ impl Upstream {
         match choice {
             UpstreamChoice::Named(name) => among.get(name),
             UpstreamChoice::Url(upstream) => Some(upstream),
+        }
+    }
+}
+
+/// The request that loads a model at a server of one's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warm {
+    /// The model, where it is known: calls for another one do not ask for it.
+    pub model: Option<String>,
+    /// The path, from the root of the host.
+    pub path: String,
+    /// The body.
+    pub body: String,
+}
+
+impl Warm {
+    /// What loads a model at Ollama: a request for an answer without a prompt.
+    #[must_use]
+    pub fn ollama(model: &str) -> Self {
+        let body = serde_json::json!({ "model": model }).to_string();
+        Self { model: Some(model.to_owned()), path: "/api/generate".to_owned(), body }
+    }
+
+    /// Whether a call for this model, which is cold, asks for it. To Ollama a name without a tag is the latest.
+    #[must_use]
+    pub fn is_for(&self, model: Option<&str>) -> bool {
+        fn bare(name: &str) -> &str {
+            name.strip_suffix(":latest").unwrap_or(name)
+        }
+        match (&self.model, model) {
+            (Some(own), Some(model)) => bare(own) == bare(model),
+            (None, _) | (_, None) => true,
         }
     }
 }

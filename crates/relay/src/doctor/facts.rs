@@ -30,8 +30,8 @@ pub struct Facts {
     pub certificates: Vec<(String, String)>,
     /// What clients were told, and what is there.
     pub clients: Vec<(ClientSetting, Answers)>,
-    /// The proxy that VS Code was told to use, and the file that says so.
-    pub vscode_proxy: Option<(String, String)>,
+    /// The proxy that VS Code was told to use.
+    pub vscode_proxy: Option<VsCodeProxy>,
     /// The managed plan of the ChatGPT account that Codex is signed in with.
     pub plan: Option<&'static str>,
     /// The settings keep a workspace's routing.
@@ -129,6 +129,17 @@ pub enum Step {
     Answer,
     /// It is the relay itself.
     Itself,
+}
+
+/// The proxy that VS Code was told to use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VsCodeProxy {
+    /// Its address.
+    pub proxy: String,
+    /// The file that says so.
+    pub file: String,
+    /// It is the relay.
+    pub is_relay: bool,
 }
 
 /// What is at the address that a client was told.

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use relay_core::Lang;
 
-use super::facts::{Answers, Asked, ClientVersion, Facts, Here, Step, Wsl};
+use super::facts::{Answers, Asked, ClientVersion, Facts, Here, Step, VsCodeProxy, Wsl};
 use super::{Check, Finding, Level};
 use crate::words::doctor as words;
 
@@ -227,10 +227,10 @@ impl Judge<'_> {
             None => add(all, Check::ClientProxy, Level::Ok, &words::catching_none(lang)),
         }
         match &facts.vscode_proxy {
-            Some((proxy, _)) if facts.own_proxy.as_ref() == Some(proxy) || proxy.ends_with(&facts.at) => {
+            Some(VsCodeProxy { proxy, is_relay: true, .. }) => {
                 add(all, Check::VsCodeProxy, Level::Fail, &words::vscode_itself(lang, proxy));
             }
-            Some((proxy, file)) => {
+            Some(VsCodeProxy { proxy, file, is_relay: false }) => {
                 add(all, Check::VsCodeProxy, Level::Warn, &words::vscode_proxy(lang, proxy, file));
             }
             None => add(all, Check::VsCodeProxy, Level::Ok, &words::vscode_ok(lang)),
@@ -457,14 +457,12 @@ mod tests {
         }
         let breaks = facts("chatgpt_base_url", url, Answers::Relay);
         assert_eq!(only(&breaks, Check::ClientAddress).0, Level::Fail);
-        let vscode = |proxy: &str| {
-            let vscode_proxy = Some((proxy.to_owned(), "settings.json".to_owned()));
+        let vscode = |is_relay| {
+            let (proxy, file) = ("http://p.example:1".to_owned(), "settings.json".to_owned());
+            let vscode_proxy = Some(VsCodeProxy { proxy, file, is_relay });
             only(&Facts { vscode_proxy, ..well() }, Check::VsCodeProxy).0
         };
-        assert_eq!(
-            (vscode("http://127.0.0.1:8787"), vscode("http://p.example:1")),
-            (Level::Fail, Level::Warn)
-        );
+        assert_eq!((vscode(true), vscode(false)), (Level::Fail, Level::Warn));
         let plan =
             |is_routed| only(&Facts { plan: Some("business"), is_routed, ..well() }, Check::Workspace).0;
         assert_eq!((plan(false), plan(true)), (Level::Warn, Level::Ok));

@@ -11,6 +11,7 @@ use std::time::Duration;
 use relay_core::Moment;
 use relay_core::event::{CallId, Event};
 use relay_core::gate::Shut;
+use relay_core::warm::News;
 
 /// What happens to the relay as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +68,19 @@ pub enum Notice {
     },
     /// A lane shut, or opened again.
     Lane(LaneChange),
+    /// A model is being loaded, or that ended.
+    Warming(Warming),
+}
+
+/// The warm-up of a model. Labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warming {
+    /// The upstream.
+    pub upstream: Box<str>,
+    /// The model, where the settings tell.
+    pub model: Option<Box<str>>,
+    /// What became of it.
+    pub news: News,
 }
 
 /// What a lane is called. Labels: nothing here tells whose it is.

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use relay_core::event::{CallId, Event, Labels, Outcome};
 use relay_core::gate::{Place, View};
+use relay_core::warm::News;
 use relay_core::{Fault, Moment};
 use serde::Serialize;
 
-use super::{LaneName, Notice, Observer};
+use super::{LaneName, Notice, Observer, Warming};
 use crate::sessions::said::{Held, Sums};
 
 /// Sums since the start. `docs/status.md` says what each field of the page means, in words for its readers.
@@ -78,6 +79,8 @@ impl Open {
 struct Board {
     totals: Totals,
     open: BTreeMap<CallId, Open>,
+    /// The warm-ups by upstream and model, as they were last told of.
+    warming: BTreeMap<(Box<str>, Option<Box<str>>), News>,
 }
 
 /// Keeps count.
@@ -132,6 +135,33 @@ pub struct Page {
     open_calls: Vec<OpenCall>,
     /// The lanes.
     lanes: Vec<Lane>,
+    /// Models that are being loaded, or were.
+    warming: Vec<WarmUp>,
+}
+
+/// The warm-up of a model as the status page shows it.
+#[derive(Debug, Serialize)]
+pub struct WarmUp {
+    /// The upstream.
+    upstream: String,
+    /// The model.
+    model: Option<String>,
+    /// `loading`, `ready` or `gave_up`.
+    state: &'static str,
+    /// Tries that ended.
+    tries: u32,
+}
+
+impl WarmUp {
+    fn of((upstream, model): &(Box<str>, Option<Box<str>>), news: News) -> Self {
+        let (state, tries) = match news {
+            News::Loading => ("loading", 0),
+            News::Again { tries, .. } => ("loading", tries),
+            News::Ready { tries, .. } => ("ready", tries),
+            News::GaveUp { tries, .. } => ("gave_up", tries),
+        };
+        Self { upstream: upstream.to_string(), model: model.as_deref().map(str::to_owned), state, tries }
+    }
 }
 
 /// A lane as the status page shows it.
@@ -298,6 +328,7 @@ impl Status {
             totals: Totals { waited_s: (board.totals.waited_s * 10.0).round() / 10.0, ..board.totals },
             open_calls: board.open.iter().map(|(id, open)| shown(*id, open, now)).collect(),
             lanes: lanes.into_iter().map(|(name, view)| Lane::of(name, view, now)).collect(),
+            warming: board.warming.iter().map(|(whose, news)| WarmUp::of(whose, *news)).collect(),
         }
     }
 }
@@ -335,7 +366,7 @@ fn tenths(span: Duration) -> f64 {
 impl Observer for Status {
     fn see(&self, call: CallId, at: Moment, event: &Event) {
         let mut board = self.board();
-        let Board { totals, open } = &mut *board;
+        let Board { totals, open, .. } = &mut *board;
         match event {
             Event::CallOpened { labels, .. } => {
                 totals.calls += 1;
@@ -392,8 +423,19 @@ impl Observer for Status {
     }
 
     fn notice(&self, notice: &Notice) {
-        if let Notice::TurnedAway { .. } = notice {
-            self.board().totals.requests_refused += 1;
+        match notice {
+            Notice::TurnedAway { .. } => self.board().totals.requests_refused += 1,
+            Notice::Warming(Warming { upstream, model, news }) => {
+                self.board().warming.insert((upstream.clone(), model.clone()), *news);
+            }
+            Notice::Listening { .. }
+            | Notice::Advice(_)
+            | Notice::Reloaded { .. }
+            | Notice::ReloadRefused(_)
+            | Notice::Draining { .. }
+            | Notice::Stopping { .. }
+            | Notice::AcceptFailed { .. }
+            | Notice::Lane(_) => {}
         }
     }
 }
@@ -477,10 +519,22 @@ mod tests {
             random: false,
         };
         let lanes = vec![(name, view)];
+        for news in [News::Loading, News::Again { wait: Duration::ZERO, tries: 2 }] {
+            status.notice(&Notice::Warming(Warming {
+                upstream: "home".into(),
+                model: Some("m".into()),
+                news,
+            }));
+        }
         let page = serde_json::to_value(status.page(Moment::ZERO, Moment::ZERO, lanes)).unwrap();
         assert_eq!(keys(&page["lanes"][0]), documented("Lanes"));
         assert_eq!(keys(&page["lanes"][0]["line"][0]), documented("A lane's line"));
         assert_eq!(page["lanes"][0]["line"][0]["session"], "00000007");
+        assert_eq!(keys(&page["warming"][0]), documented("Warming"));
+        assert_eq!(
+            page["warming"][0],
+            serde_json::json!({"upstream": "home", "model": "m", "state": "loading", "tries": 2})
+        );
         assert_eq!(keys(&page), documented("The page"));
         assert_eq!(keys(&page["totals"]), documented("Totals"));
         assert_eq!(keys(&page["open_calls"][0]), documented("Open calls"));

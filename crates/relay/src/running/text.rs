@@ -41,6 +41,15 @@ pub fn page(lang: Lang, address: &str, page: &Value) -> String {
     let busy: Vec<_> = lanes.iter().filter(|lane| lane["state"] == "shut" || lane["waiting"] != 0).collect();
     lines.push(words::lanes(lang, lanes.len() as u64, busy.len() as u64));
     lines.extend(busy.iter().take(MOST).map(|lane| format!("  {}", lane_line(lang, lane))));
+    let warming = page["warming"].as_array().map_or(&[][..], Vec::as_slice);
+    if !warming.is_empty() {
+        lines.push(words::warming(lang));
+    }
+    lines.extend(warming.iter().take(MOST).map(|warm| {
+        let text = |key: &str| warm[key].as_str().unwrap_or("-");
+        let who = format!("{} {}", text("upstream"), text("model"));
+        words::warm(lang, &who, text("state"), warm["tries"].as_u64().unwrap_or(0))
+    }));
     let more = open.len().saturating_sub(MOST) + busy.len().saturating_sub(MOST);
     if more > 0 {
         lines.push(words::more(lang, more as u64));
@@ -130,7 +139,8 @@ mod tests {
                             "fault": "at_capacity", "next_send_in_s": 4.2, "sends": 2, "age_s": 12.0}],
             "lanes": [{"upstream": "openai", "model": "gpt-x", "state": "shut", "why": "at_capacity", "waiting": 6,
                        "next_send_in_s": 4.2},
-                      {"upstream": "openai", "model": "gpt-y", "state": "open", "why": null, "waiting": 0}]
+                      {"upstream": "openai", "model": "gpt-y", "state": "open", "why": null, "waiting": 0}],
+            "warming": [{"upstream": "home", "model": "llama3", "state": "loading", "tries": 1}]
         })
     }
 
@@ -146,6 +156,8 @@ mod tests {
           c118 codex openai gpt-x: waiting (at_capacity), next in 4.2 s, 2 sends, 12 s
         lanes: 2, 1 of them short of capacity
           openai gpt-x: shut (at_capacity), next in 4.2 s, 6 waiting
+        models that were warmed:
+          home llama3: loading, tries 1
         ");
     }
 

@@ -144,7 +144,15 @@ impl Build<'_> {
                 websocket: draft.websocket.or(before.websocket),
                 proxy: draft.proxy.or(before.proxy),
                 max_running: draft.max_running.or(before.max_running),
+                warm: draft.warm.or(before.warm),
+                warm_on_start: draft.warm_on_start.unwrap_or(before.warm_on_start),
             };
+            if let Some(span) =
+                spans.get("warm_on_start").filter(|_| upstream.warm.is_none() && upstream.warm_on_start)
+            {
+                let what = format!("upstream `{name}` is to be warmed at the start, and has no `warm`");
+                self.found.add(Place::File(span.clone()), what, "name the model: warm = \"llama3\"");
+            }
             if let Some(span) = spans.get("api_key") {
                 self.not_in_the_clear(&upstream, Place::File(span.clone()));
             }

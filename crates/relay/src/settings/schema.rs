@@ -107,6 +107,10 @@ fn shape(key: &KeyDoc) -> Option<Value> {
         "number" => json!({"type": "number"}),
         "true or false" => json!({"type": "boolean"}),
         "list of origins" | "list of names" => texts(),
+        "model or table of texts" => json!({"anyOf": [
+            {"type": "string"},
+            {"type": "object", "additionalProperties": {"type": "string"}},
+        ]}),
         "table of texts" => {
             json!({"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, texts()]}})
         }

@@ -8,7 +8,7 @@ use super::read::looks_secret;
 use super::reference::{KeyDoc, SectionDoc, reference};
 use super::variables::{API_KEY, ENABLE_LOGGING, RETRIES, TOTAL_TIMEOUT};
 use relay_core::client::Kind;
-use relay_core::config::{Config, Upstream, UpstreamChoice};
+use relay_core::config::{Config, Upstream, UpstreamChoice, Warm};
 use relay_core::overrides::CURVES;
 use relay_core::units::show_duration;
 use relay_core::{ClientLimit, Profile};
@@ -291,7 +291,16 @@ fn of_upstream(upstream: &Upstream, key: &str) -> Option<String> {
         }
         "api_key" => upstream.api_key.as_ref().map(|_| MASK.to_owned()),
         "max_running" => upstream.max_running.map(|most| most.to_string()),
+        "warm" => upstream.warm.as_ref().map(of_warm),
         _ => None,
+    }
+}
+
+/// The model alone where that says it all.
+fn of_warm(warm: &Warm) -> String {
+    match &warm.model {
+        Some(model) if *warm == Warm::ollama(model) => quoted(model),
+        Some(_) | None => format!("{{ path = {}, body = {} }}", quoted(&warm.path), quoted(&warm.body)),
     }
 }
 

@@ -31,6 +31,10 @@ pub(super) async fn start(
             route.upstream = None;
         }
     }
+    for entry in config.upstreams.values_mut() {
+        // That is for relays that stay.
+        entry.warm_on_start = false;
+    }
     let bound = bind(Place::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))))
         .map_err(|error| Failure(1, format!("error: {error}")))?;
     let listening = bound.addresses();

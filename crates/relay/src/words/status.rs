@@ -71,6 +71,18 @@ relay_core::words! {
         zh: "{who}：{state}，{waiting} 个请求在等待";
     }
 
+    /// A model that is being loaded, or was. `state` is a word of the status page.
+    warm(who: &str, state: &str, tries: u64) {
+        en: "  {who}: {state}, tries {tries}";
+        zh: "  {who}：{state}，尝试 {tries} 次";
+    }
+
+    /// Before these.
+    warming() {
+        en: "models that were warmed:";
+        zh: "预热的模型：";
+    }
+
     /// What is not listed.
     more(count: u64) {
         en: "and {count} more";

@@ -13,3 +13,5 @@ mod selftest;
 mod send;
 #[cfg(test)]
 mod status;
+#[cfg(test)]
+mod warm;

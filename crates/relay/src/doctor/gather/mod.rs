@@ -4,7 +4,7 @@
 mod machine;
 mod upstreams;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 use relay_core::config::{Config, Secret};
 
 use super::clients::{self, ClientFiles, ClientSetting, OnThisMachine};
-use super::facts::{Answers, Facts, Here, Settings};
+use super::facts::{Answers, Facts, Here, Settings, VsCodeProxy};
 use crate::files::Files;
 use crate::listen;
 use crate::proxy::{Proxies, SystemProxies};
@@ -67,7 +67,7 @@ pub async fn gather(patient: Patient<'_>) -> Facts {
         vscode_proxy: told
             .iter()
             .find(|setting| setting.key == "http.proxy")
-            .map(|setting| (setting.shown(), setting.place.clone())),
+            .map(|setting| vscode_proxy(setting, at)),
         ..Facts::default()
     };
     told.retain(|setting| setting.key != "http.proxy");
@@ -104,9 +104,14 @@ pub async fn gather(patient: Patient<'_>) -> Facts {
     facts
 }
 
-/// What is at the relay's address, and how much memory it takes.
+/// What is at the relay's address, and how much memory it takes. The relay takes `[::1]` beside 127.0.0.1.
 async fn here(at: SocketAddr, token: Option<&str>) -> (Here, Option<u64>) {
-    let there = running::look(at, token).await;
+    let beside = SocketAddr::new(Ipv6Addr::LOCALHOST.into(), at.port());
+    let (mut there, beside_it) = tokio::join!(running::look(at, token), running::look(beside, None));
+    let mut at = at;
+    if there == There::Nothing && at.ip() == Ipv4Addr::LOCALHOST && beside_it == There::Other {
+        (there, at) = (There::Other, beside);
+    }
     let holder = || tokio::task::spawn_blocking(move || listen::holder(at));
     match there {
         There::Nothing => (Here::Free, None),
@@ -122,21 +127,63 @@ async fn here(at: SocketAddr, token: Option<&str>) -> (Here, Option<u64>) {
 /// What is at the address that a client was told, where that is this machine.
 async fn answers(setting: &ClientSetting, relay: SocketAddr, token: Option<&str>) -> Answers {
     let Some((host, port)) = setting.host_and_port() else { return Answers::Elsewhere };
-    let at = if host.eq_ignore_ascii_case("localhost") { "127.0.0.1".to_owned() } else { host };
-    let Ok(ip) = at.parse::<std::net::IpAddr>() else { return Answers::Elsewhere };
-    if !ip.is_loopback() && !ip.is_unspecified() {
-        return Answers::Elsewhere;
+    let mut best = Answers::Elsewhere;
+    for ip in on_this_machine(&host) {
+        let at = SocketAddr::new(ip, port);
+        // The token is for our own relay and nobody else.
+        match running::look(at, token.filter(|_| at == relay)).await {
+            There::Relay(_) | There::Locked => return Answers::Relay,
+            There::Other => return Answers::Other,
+            There::Nothing => best = Answers::Nothing,
+        }
     }
-    let at = SocketAddr::new(ip, port);
-    // The token is for our own relay and nobody else.
-    match running::look(at, token.filter(|_| at == relay)).await {
-        There::Relay(_) | There::Locked => Answers::Relay,
-        There::Other => Answers::Other,
-        There::Nothing => Answers::Nothing,
+    best
+}
+
+/// The addresses of a host that is this machine; of any other, none.
+fn on_this_machine(host: &str) -> Vec<IpAddr> {
+    if host.eq_ignore_ascii_case("localhost") {
+        return vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
     }
+    let here = |ip: &IpAddr| ip.is_loopback() || ip.is_unspecified();
+    host.parse::<IpAddr>().ok().map(|ip| ip.to_canonical()).filter(here).into_iter().collect()
+}
+
+/// The proxy of VS Code, and whether it is the relay at this address.
+fn vscode_proxy(setting: &ClientSetting, relay: SocketAddr) -> VsCodeProxy {
+    let is_relay = setting.host_and_port().is_some_and(|(host, port)| {
+        port == relay.port() && (host == relay.ip().to_string() || !on_this_machine(&host).is_empty())
+    });
+    VsCodeProxy { proxy: setting.shown(), file: setting.place.clone(), is_relay }
 }
 
 /// The proxy on the way to services that is the relay itself.
 fn own_proxy(config: &Config, proxies: &SystemProxies, at: SocketAddr) -> Option<String> {
     Proxies::new(proxies.clone(), config.proxy.clone(), vec![at]).itself().map(|proxy| proxy.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_that_is_the_relay_is_known_in_every_spelling() {
+        let relay: SocketAddr = "127.0.0.1:8787".parse().unwrap();
+        let is_relay = |url: &str| {
+            let (client, place, key) =
+                ("VS Code".to_owned(), "settings.json".to_owned(), "http.proxy".to_owned());
+            vscode_proxy(&ClientSetting { client, place, key, url: url.to_owned() }, relay).is_relay
+        };
+        for ours in [
+            "http://127.0.0.1:8787",
+            "http://LOCALHOST:8787/",
+            "http://[::1]:8787",
+            "http://me:pw@0.0.0.0:8787",
+        ] {
+            assert!(is_relay(ours), "{ours}");
+        }
+        for other in ["http://127.0.0.1:8788", "http://proxy.example:8787", "http://10.0.0.1:8787", ""] {
+            assert!(!is_relay(other), "{other}");
+        }
+    }
 }

@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::Empty;
 use relay_core::config::{Config, shipped_upstreams};
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::super::clients::Places;
 use super::super::facts::{Answered, Asked, Step, Unreached};
@@ -26,6 +27,8 @@ use crate::upstream::{Ask, Cause, PoolLimits, Proof, SendFailure, Upstreams, Way
 
 /// The most that are asked.
 const MOST: usize = 12;
+/// How long `/health` may take, which only advises.
+const HEALTH: Duration = Duration::from_secs(3);
 /// What every service of these protocols has, and what costs nothing.
 const LIST: &str = "/v1/models";
 
@@ -117,7 +120,13 @@ impl Asking {
         let path =
             target.as_ref().map_or_else(|_| LIST.to_owned(), |target| target.path_and_query.to_string());
         let answer = match target {
-            Ok(target) => self.answer(upstream, &target).await,
+            Ok(target) => match timeout(WITHIN, self.answer(upstream, &target)).await {
+                Ok(Ok(answered)) => Ok(Answered { health: self.health(upstream).await, ..answered }),
+                Ok(Err(unreached)) => Err(unreached),
+                Err(_elapsed) => {
+                    Err(unreached(Step::Answer, &format!("nothing within {} s", WITHIN.as_secs())))
+                }
+            },
             Err(_) => Err(unreached(Step::Answer, "")),
         };
         Asked {
@@ -140,12 +149,16 @@ impl Asking {
         let text = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         let is_page = text(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"));
         let ahead = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok()).map(ahead);
-        let is_own = !shipped_upstreams().contains_key(&upstream.name);
-        let health = match is_own {
-            true => self.get(upstream, "/health").await.ok().map(|response| response.status().as_u16()),
-            false => None,
-        };
-        Ok(Answered { status: response.status().as_u16(), is_page, ahead, health })
+        Ok(Answered { status: response.status().as_u16(), is_page, ahead, health: None })
+    }
+
+    /// What a server of one's own says at `/health`; of the clouds, none has it.
+    async fn health(&self, upstream: &Upstream) -> Option<u16> {
+        if shipped_upstreams().contains_key(&upstream.name) {
+            return None;
+        }
+        let asked = timeout(HEALTH, self.get(upstream, "/health")).await;
+        asked.ok()?.ok().map(|response| response.status().as_u16())
     }
 
     async fn get(&self, upstream: &Upstream, path: &str) -> Result<Response<()>, Unreached> {
@@ -164,11 +177,7 @@ impl Asking {
         let way =
             Way { origin: Arc::clone(&upstream.origin), via: self.proxies.towards(upstream), http2: false };
         let ask = Ask { way, request, fresh: true, may_reuse_stale: false };
-        match tokio::time::timeout(WITHIN, self.upstreams.send(ask)).await {
-            Ok(Ok(response)) => Ok(response.map(drop)),
-            Ok(Err(failure)) => Err(failed(&failure)),
-            Err(_elapsed) => Err(unreached(Step::Answer, &format!("nothing within {} s", WITHIN.as_secs()))),
-        }
+        self.upstreams.send(ask).await.map(|response| response.map(drop)).map_err(|failure| failed(&failure))
     }
 }
 

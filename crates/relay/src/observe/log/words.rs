@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use relay_core::config::LogLevel;
 use relay_core::event::{CallId, Closing, Event, Labels, Outcome, Transport};
+use relay_core::warm::News;
 
-use super::super::{LaneChange, LaneName, Notice, What};
+use super::super::{LaneChange, LaneName, Notice, Warming, What};
 use super::record::{Body, Field, Record};
 
 use crate::words::{lang, start};
@@ -51,6 +52,7 @@ pub(super) fn words(notice: &Notice) -> Option<Record> {
             (LogLevel::Warn, "accept_failed", start::accept_failed(lang, why, &before))
         }
         Notice::Lane(change) => return Some(lane(change)),
+        Notice::Warming(warming) => return Some(warm(warming)),
     };
     Some(Record::words(level, event, words))
 }
@@ -69,6 +71,28 @@ fn lane(LaneChange { lane: LaneName { id, model, upstream }, what }: &LaneChange
     fields.push(("upstream", Field::Name(upstream.to_string())));
     fields.push(("lane", Field::Name(id.clone())));
     Record { level: LogLevel::Info, event: "lane", body: Body::Fields(fields) }
+}
+
+fn warm(Warming { upstream, model, news }: &Warming) -> Record {
+    let state = |name: &str| ("state", Field::Name(name.to_owned()));
+    let tries = |tries: u32| ("tries", Field::Count(u64::from(tries)));
+    let seconds = |span: Duration| Field::Seconds(span.as_secs_f64());
+    let (level, mut fields) = match *news {
+        News::Loading => (LogLevel::Info, vec![state("loading")]),
+        News::Again { wait, tries: count } => {
+            (LogLevel::Info, vec![state("again"), tries(count), ("wait", seconds(wait))])
+        }
+        News::Ready { after, tries: count } => {
+            (LogLevel::Info, vec![state("ready"), tries(count), ("after", seconds(after))])
+        }
+        News::GaveUp { hopeless, after, tries: count } => {
+            let why = Field::Name(if hopeless { "said_no" } else { "patience_spent" }.to_owned());
+            (LogLevel::Warn, vec![state("gave_up"), ("why", why), tries(count), ("after", seconds(after))])
+        }
+    };
+    fields.push(("model", Field::name(model.as_deref())));
+    fields.push(("upstream", Field::Name(upstream.to_string())));
+    Record { level, event: "warm", body: Body::Fields(fields) }
 }
 
 /// The names of what was changed. Whoever swaps a whole file is not told all of it.

@@ -2,10 +2,10 @@
 
 use http::{HeaderName, HeaderValue};
 use relay_core::BaseUrl;
-use relay_core::config::{Http2, ProxyChoice, Secret, Websocket};
+use relay_core::config::{Http2, ProxyChoice, Secret, Warm, Websocket};
 use relay_core::units::Invalid;
 
-use super::super::read::Key;
+use super::super::read::{Given, Key};
 use super::{http2, max_running, websocket};
 use std::num::NonZeroU32;
 
@@ -21,6 +21,8 @@ pub(in crate::settings) struct UpstreamDraft {
     pub(in crate::settings) websocket: Option<Websocket>,
     pub(in crate::settings) proxy: Option<ProxyChoice>,
     pub(in crate::settings) max_running: Option<NonZeroU32>,
+    pub(in crate::settings) warm: Option<Warm>,
+    pub(in crate::settings) warm_on_start: Option<bool>,
 }
 
 /// `[upstream.NAME]`.
@@ -101,7 +103,52 @@ pub(in crate::settings) const UPSTREAM: &[Key<UpstreamDraft>] = &[
               gate wait in it, too. Not set: as many as come.",
         set: |upstream, given| max_running(given).map(|value| upstream.max_running = value),
     },
+    Key {
+        name: "warm",
+        shape: "model or table of texts",
+        default: "",
+        doc: "Loads a model of a server of your own before calls need it: at Ollama its name, `\"llama3\"`, else a \
+              request, `{ path = \"/load\", body = '{\"model\":\"m\"}' }`, sent by POST from the root of the host. It is sent \
+              when an answer tells that this model is being loaded, and at the start where `warm_on_start` says so; one at \
+              a time, again after 2 s, twice as long each time, at most 30 s and chance, for 10 minutes. Each is a line \
+              in the log. Not set: nothing is sent that no client asked for.",
+        set: |upstream, given| warm(given).map(|value| upstream.warm = Some(value)),
+    },
+    Key {
+        name: "warm_on_start",
+        shape: "true or false",
+        default: "false",
+        doc: "Whether `warm` is sent when the relay starts, too.",
+        set: |upstream, given| given.flag().map(|value| upstream.warm_on_start = Some(value)),
+    },
 ];
+
+/// Reads the name of a model of Ollama, or a request.
+fn warm(given: &Given<'_>) -> Result<Warm, Invalid> {
+    const FORM: &str = "write the name of a model, or { path = \"/load\", body = '{\"model\":\"m\"}' }";
+    if let Ok(model) = given.text() {
+        return if model.is_empty() { Err(Invalid::new("is empty", FORM)) } else { Ok(Warm::ollama(model)) };
+    }
+    let Ok(pairs) = given.named_texts() else {
+        return Err(given.is_not("a model or a table of texts", FORM));
+    };
+    let (mut path, mut body) = (None, None);
+    for (name, text) in pairs {
+        match name {
+            "path" if path.is_none() => path = Some(text),
+            "body" if body.is_none() => body = Some(text),
+            _ => return Err(Invalid::new("has more than one `path` and one `body`", FORM)),
+        }
+    }
+    let path = path.ok_or_else(|| Invalid::new("has no `path`", FORM))?;
+    if !path.starts_with('/') || path.parse::<http::uri::PathAndQuery>().is_err() {
+        return Err(Invalid::new("has a `path` that is none", FORM));
+    }
+    let body = body.unwrap_or_default();
+    let told: Option<serde_json::Value> = serde_json::from_str(body).ok();
+    let model = told.as_ref().and_then(|body| body["model"].as_str()).map(str::to_owned);
+    Ok(Warm { model, path: path.to_owned(), body: body.to_owned() })
+}
 
 /// Reads one header to add. Its value is marked as sensitive and stays out of every message.
 fn header((name, value): (&str, &str)) -> Result<(HeaderName, HeaderValue), Invalid> {
