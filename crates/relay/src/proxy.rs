@@ -15,6 +15,7 @@ use relay_core::config::ProxyChoice;
 
 use crate::settings::Env;
 use crate::target::Upstream;
+use crate::words::{lang, start};
 
 /// How a proxy is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -182,10 +183,7 @@ impl Proxies {
         let anywhere = ["https://upstream.invalid", "http://upstream.invalid"].map(Uri::from_static);
         let mut found = anywhere.iter().filter_map(|there| self.chosen(&self.default, there));
         let itself = found.find(|proxy| proxy.is_at(&self.listening))?;
-        Some(format!(
-            "the proxy {itself} that is set (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, or the key `proxy`) is this relay \
-             itself, which is no proxy: the relay connects without it"
-        ))
+        Some(start::proxy_is_ourselves(lang(), &itself.to_string()))
     }
 
     /// The proxy on the way to `upstream`.

@@ -30,6 +30,7 @@ use crate::proxy::{Proxies, SystemProxies};
 use crate::target::{Upstream, Upstreams as Targets};
 use crate::upstream::{PoolLimits, Upstreams, Way};
 use crate::websocket;
+use crate::words::{lang, start};
 
 /// What it is made of.
 pub(crate) struct Common {
@@ -100,7 +101,7 @@ impl Shared {
         }
         let (learned, notice) = LearnedFile::open(config.state_dir.as_deref(), clock.wall());
         if let Some(words) = notice {
-            observers.notice(&Notice::Advice(format!("note: {words}")));
+            observers.notice(&Notice::Advice(start::note(lang(), &words)));
         }
         let lanes = Lanes::new(Arc::clone(&clock), observers.clone(), learned);
         let guard = Guard {
