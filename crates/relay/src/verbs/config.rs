@@ -152,10 +152,14 @@ fn recorded_answer(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Why a file with an answer was not read.
 fn unread(error: &io::Error) -> String {
-    match error.kind() {
-        ErrorKind::NotFound => verbs::no_answer_file(lang()),
-        ErrorKind::IsADirectory => verbs::answer_is_folder(lang()),
-        ErrorKind::PermissionDenied => verbs::answer_not_allowed(lang()),
-        _ => verbs::answer_unreadable(lang(), &error.to_string()),
+    let kind = error.kind();
+    if kind == ErrorKind::NotFound {
+        verbs::no_answer_file(lang())
+    } else if kind == ErrorKind::IsADirectory {
+        verbs::answer_is_folder(lang())
+    } else if kind == ErrorKind::PermissionDenied {
+        verbs::answer_not_allowed(lang())
+    } else {
+        verbs::answer_unreadable(lang(), &error.to_string())
     }
 }

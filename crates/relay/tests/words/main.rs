@@ -8,4 +8,6 @@ mod pages;
 #[cfg(test)]
 mod plain;
 #[cfg(test)]
+mod readme;
+#[cfg(test)]
 mod support;
