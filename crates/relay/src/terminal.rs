@@ -199,6 +199,6 @@ mod tests {
         assert_eq!(wrapped("\x1b[1m一二\x1b[0m三", 4), "\x1b[1m一二\x1b[0m\n三");
         assert_eq!(wrapped("a-word-that-fits-nowhere", 6), "a-word-that-fits-nowhere");
         assert_eq!(wrapped("", 6), "");
-        assert_eq!(breakable("一二，a b三", "|"), "一|二，a b|三");
+        assert_eq!(breakable("一二，a b三", "|"), "一|二，|a b|三");
     }
 }

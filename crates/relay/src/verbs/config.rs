@@ -138,7 +138,7 @@ fn test_rule(flags: &Flags, asked: &TestRule) -> Result<u8, Failure> {
         recorded::test_rule(&file, asked, &config, SystemClock.wall()).map_err(|error| unusable(&error))?;
     report.name_rule(&rules_at);
     for words in report.assumed.iter().filter(|_| !asked.json) {
-        say(&start::note(lang(), words));
+        say(&start::note(lang(), &words::settings::said(lang(), words)));
     }
     print(&if asked.json { report.to_json().to_string() } else { report.to_string() })
 }

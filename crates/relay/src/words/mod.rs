@@ -33,6 +33,7 @@ pub mod demo;
 pub mod door;
 pub(crate) mod help;
 pub mod live;
+pub mod rule;
 pub mod run;
 pub mod settings;
 pub mod start;
@@ -45,6 +46,7 @@ pub const TABLES: &[Table] = &[
     demo::TABLE,
     door::TABLE,
     live::TABLE,
+    rule::TABLE,
     run::TABLE,
     settings::TABLE,
     start::TABLE,
