@@ -3,6 +3,7 @@
 
 mod asked;
 mod leave;
+pub mod manual;
 mod translated;
 
 pub use self::asked::Asked;

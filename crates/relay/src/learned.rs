@@ -23,6 +23,7 @@ use serde_json::value::RawValue;
 
 use crate::clock::drawn;
 use crate::private;
+use crate::words::{lang, start};
 
 const NAME: &str = "lanes.json";
 /// The version of the format.
@@ -186,7 +187,7 @@ impl LearnedFile {
             Found::Damaged(why) => {
                 let kept = Kept { salt: salt()?, lanes: Lanes::new() };
                 let path = path.display();
-                let notice = format!("{path} is ignored and will be replaced, since {why}: lanes learn anew");
+                let notice = start::replaced(lang(), &path.to_string(), why);
                 return Ok((kept, Some(notice)));
             }
             Found::Nothing => {}
@@ -224,7 +225,7 @@ fn lock(lanes: &Mutex<Lanes>) -> MutexGuard<'_, Lanes> {
 }
 
 fn forgets(why: &str) -> String {
-    format!("what lanes learn is lost at the end ({why}): name another folder with --state-dir")
+    start::unkept(lang(), why)
 }
 
 /// Seconds since 1970. A clock before shows 1970.

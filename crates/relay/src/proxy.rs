@@ -15,6 +15,7 @@ use relay_core::config::ProxyChoice;
 
 use crate::settings::Env;
 use crate::target::Upstream;
+use crate::words::{lang, start};
 
 /// How a proxy is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -185,11 +186,7 @@ impl Proxies {
 
     /// What the user should know: a proxy that is the relay itself is passed over.
     pub(crate) fn advice(&self) -> Option<String> {
-        let itself = self.itself()?;
-        Some(format!(
-            "the proxy {itself} that is set (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, or the key `proxy`) is this relay \
-             itself, which is no proxy: the relay connects without it"
-        ))
+        Some(start::proxy_is_ourselves(lang(), &self.itself()?.to_string()))
     }
 
     /// The proxy that is the relay itself, where one is.

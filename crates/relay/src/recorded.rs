@@ -16,12 +16,11 @@ mod file;
 
 pub use file::LONGEST;
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use relay_core::Profile;
 use relay_core::config::{Config, ProfileChoice};
 use relay_core::decide::{Right, right};
 use relay_core::dialect::{self, Because};
@@ -33,10 +32,13 @@ use relay_core::redact::in_one_line;
 use relay_core::retry_after::Advice;
 use relay_core::units::show_duration;
 use relay_core::wait::floor;
+use relay_core::{Lang, Profile};
 use serde_json::{Value, json};
 
 use crate::profile::{ATTENDED_CODEX, changed};
 use crate::settings::own_rule;
+use crate::terminal::padded;
+use crate::words::{lang, rule, settings};
 
 /// What is asked on the command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
@@ -59,7 +61,7 @@ pub struct TestRule {
 
 /// Why a file is no recorded answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}\nhint: {hint}")]
+#[error("{}", rule::unreadable(lang(), &settings::said(lang(), what), &settings::said(lang(), hint)))]
 pub struct Unreadable {
     what: String,
     hint: String,
@@ -285,10 +287,10 @@ impl Report {
                     })
                     .into_iter()
                     .collect();
-                let (sign, source) = finding.reason();
+                let (sign, source) = finding.reason(Lang::English);
                 json!({ "failure": {
                     "fault": finding.prompt.fault.name(),
-                    "told": told_where(&finding.prompt),
+                    "told": told_where(Lang::English, &finding.prompt),
                     "code": finding.prompt.code,
                     "evidence": { "prompt": evidence(&finding.prompt), "late": evidence(&finding.late) },
                     "told_wait": told,
@@ -314,48 +316,49 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { dialect, status, verdict, assumed: _ } = self;
-        match verdict {
-            Taken::Answer { commits_at, breaks_off } => {
-                writeln!(out, "taken for  an answer (status {status}, heard as {dialect})")?;
-                let end = if *breaks_off { "it lacks its last word" } else { "it ends as it should" };
-                write!(out, "held       {commits_at} bytes of its body, then it is the client's; {end}")
-            }
-            Taken::Failure(finding) => {
-                let fault = finding.prompt.fault;
-                writeln!(
-                    out,
-                    "taken for  {}: {} (status {status}, heard as {dialect}, told {})",
-                    fault.name(),
-                    fault.meaning(),
-                    told_where(&finding.prompt)
-                )?;
-                let (sign, source) = finding.reason();
-                let source = match (&finding.because, source, &finding.rule_at) {
-                    (Some(Because::Yours(_)), Some(own), Some(at)) => format!(", by {own} ({at})"),
-                    (Some(Because::Yours(_)), Some(own), None) => format!(", by {own}"),
-                    (_, Some(from), _) => format!(" [{from}]"),
-                    (_, None, _) => String::new(),
-                };
-                writeln!(out, "because    {sign}{source}")?;
-                writeln!(out, "evidence   {}", finding.evidence_in_words())?;
-                writeln!(out, "told wait  {}", finding.wait_in_words())?;
-                if let Some(message) = finding.prompt.message.as_deref() {
-                    writeln!(out, "its words  {}", in_one_line(message, 200))?;
-                }
-                let mut lines = String::new();
-                let bears = finding.patience.bears;
-                for (asked, prompt, late) in finding.actions() {
-                    let (prompt, late) = (in_words(prompt, bears), in_words(late, bears));
-                    let late =
-                        if late == prompt { String::new() } else { format!("; if it comes late, {late}") };
-                    writeln!(lines, "{asked:<10} {prompt}{late}")?;
-                }
-                out.write_str(lines.trim_end())
-            }
-        }
+        out.write_str(&self.told(lang()))
     }
 }
+
+impl Report {
+    /// For people.
+    fn told(&self, lang: Lang) -> String {
+        let Self { dialect, status, verdict, assumed: _ } = self;
+        let heads = rule::heads(lang);
+        let mut heads = heads.split('|').map(|head| padded(head, COLUMN));
+        let [taken_for, held, because, evidence, wait, words] =
+            std::array::from_fn(|_nth| heads.next().unwrap_or_default());
+        let finding = match verdict {
+            Taken::Answer { commits_at, breaks_off } => {
+                let end = if *breaks_off { rule::broken(lang) } else { rule::whole(lang) };
+                let (answer, told) =
+                    (rule::answer(lang, *status, dialect), rule::held(lang, *commits_at, &end));
+                return format!("{taken_for}{answer}\n{held}{told}");
+            }
+            Taken::Failure(finding) => finding,
+        };
+        let fault = finding.prompt.fault;
+        let how = rule::heard(lang, *status, dialect, &told_where(lang, &finding.prompt));
+        let mut lines = vec![
+            taken_for + &rule::failure(lang, fault.name(), fault.meaning_in(lang), &how),
+            because + &finding.reason_in_words(lang),
+            evidence + &finding.evidence_in_words(lang),
+            wait + &finding.wait_in_words(lang),
+        ];
+        let message = finding.prompt.message.as_deref();
+        lines.extend(message.map(|message| words + &in_one_line(message, 200)));
+        let bears = finding.patience.bears;
+        for (asked, prompt, late) in finding.actions() {
+            let (prompt, late) = (in_words(lang, prompt, bears), in_words(lang, late, bears));
+            let late = if late == prompt { String::new() } else { rule::if_late(lang, &late) };
+            lines.push(format!("{}{prompt}{late}", padded(asked, COLUMN)));
+        }
+        lines.join("\n")
+    }
+}
+
+/// How wide the first column of the report is.
+const COLUMN: usize = 11;
 
 impl Finding {
     /// Evidence of a prompt and of a late answer, in a word.
@@ -368,31 +371,36 @@ impl Finding {
         }
     }
 
-    fn evidence_in_words(&self) -> String {
+    fn evidence_in_words(&self, lang: Lang) -> String {
         let name = |failure: &Failure| failure.evidence.map_or("final", Evidence::name);
         let (prompt, late) = (name(&self.prompt), name(&self.late));
-        if prompt == late {
-            return prompt.to_owned();
+        if prompt == late { prompt.to_owned() } else { rule::evidence(lang, prompt, late, PROMPT.as_secs()) }
+    }
+
+    /// The sign, and whose it is.
+    fn reason_in_words(&self, lang: Lang) -> String {
+        let (sign, source) = self.reason(lang);
+        sign + &match (&self.because, source, &self.rule_at) {
+            (Some(Because::Yours(_)), Some(own), Some(at)) => rule::by_own(lang, &format!("{own} ({at})")),
+            (Some(Because::Yours(_)), Some(own), None) => rule::by_own(lang, own),
+            (_, Some(from), _) => format!(" [{from}]"),
+            (_, None, _) => String::new(),
         }
-        let seconds = PROMPT.as_secs();
-        format!("{prompt} if it comes within {seconds} s, else {late}")
     }
 
     /// The wait that the answer asks for, and what comes of it.
-    fn wait_in_words(&self) -> String {
+    fn wait_in_words(&self, lang: Lang) -> String {
         let is_sent_again =
             self.actions().iter().any(|(_, prompt, late)| [*prompt, *late] != [Right::Never; 2]);
         let words = match self.prompt.advice {
-            Advice::Silent if is_sent_again => "none: the profile's curve".to_owned(),
-            Advice::Silent => "none".to_owned(),
-            Advice::Useless if is_sent_again => {
-                "one that says nothing: the curve, and the profile's least wait".to_owned()
-            }
-            Advice::Useless => "one that says nothing".to_owned(),
-            Advice::Wait(told) => format!("{} at least", show_duration(told)),
+            Advice::Silent if is_sent_again => rule::no_wait_but_curve(lang),
+            Advice::Silent => rule::no_wait(lang),
+            Advice::Useless if is_sent_again => rule::useless_wait_but_curve(lang),
+            Advice::Useless => rule::useless_wait(lang),
+            Advice::Wait(told) => rule::wait(lang, &show_duration(told)),
         };
         if !is_sent_again {
-            return format!("{words}; nothing is sent again");
+            return rule::nothing_again(lang, &words);
         }
         let Patience { profile, longest, bears, borne_by } = &self.patience;
         if *bears {
@@ -400,25 +408,20 @@ impl Finding {
         }
         let in_words = |(name, longest): &(String, Duration)| format!("{name} ({})", show_duration(*longest));
         let who = match borne_by.as_slice() {
-            [] => "no profile waits so long".to_owned(),
-            some => {
-                format!("these wait so long: {}", some.iter().map(in_words).collect::<Vec<_>>().join(", "))
-            }
+            [] => rule::no_profile(lang),
+            some => rule::profiles(lang, &some.iter().map(in_words).collect::<Vec<_>>().join(", ")),
         };
-        format!(
-            "{words}, which is longer than the patience of {profile} ({}): the answer goes back at once; {who}",
-            show_duration(*longest)
-        )
+        rule::too_long(lang, &words, profile, &show_duration(*longest), &who)
     }
 
     /// The sign and its source.
-    fn reason(&self) -> (String, Option<&str>) {
+    fn reason(&self, lang: Lang) -> (String, Option<&str>) {
         match &self.because {
             Some(Because::Yours(rule) | Because::Row(rule)) => (rule.sign.to_string(), Some(&rule.source)),
-            Some(Because::Challenge) => ("header `cf-mitigated` is `challenge`".to_owned(), None),
-            Some(Because::Status) => ("the status alone; no rule is about it".to_owned(), None),
-            Some(Because::Nothing) => ("an error that no rule is about".to_owned(), None),
-            None => ("the shape of the answer".to_owned(), None),
+            Some(Because::Challenge) => (rule::challenge(lang), None),
+            Some(Because::Status) => (rule::status_alone(lang), None),
+            Some(Because::Nothing) => (rule::no_rule(lang), None),
+            None => (rule::shape(lang), None),
         }
     }
 
@@ -439,15 +442,13 @@ impl Finding {
 }
 
 /// `bears`: whether the profile bears the wait.
-const fn in_words(right: Right, bears: bool) -> &'static str {
+fn in_words(lang: Lang, right: Right, bears: bool) -> String {
     match right {
-        Right::Free | Right::Failed | Right::Grant if !bears => {
-            "not sent again, since the wait is too long: the answer goes to the client as it is"
-        }
-        Right::Free => "sent again, as often as the profile allows",
-        Right::Failed => "sent again, a few times (`failed_sends`)",
-        Right::Grant => "sent again by a grant (`ambiguous_resends`): it may be billed twice",
-        Right::Never => "not sent again: the answer goes to the client as it is",
+        Right::Free | Right::Failed | Right::Grant if !bears => rule::not_so_long(lang),
+        Right::Free => rule::again(lang),
+        Right::Failed => rule::again_few(lang),
+        Right::Grant => rule::again_by_grant(lang),
+        Right::Never => rule::never(lang),
     }
 }
 
@@ -460,12 +461,12 @@ const fn in_a_word(right: Right) -> &'static str {
     }
 }
 
-fn told_where(failure: &Failure) -> &'static str {
+fn told_where(lang: Lang, failure: &Failure) -> String {
     match failure.told {
-        Told::ByStatus => "by its status",
-        Told::InBody => "inside its body",
-        Told::InStream => "inside its stream",
-        Told::ByTransport => "by its end",
+        Told::ByStatus => rule::by_status(lang),
+        Told::InBody => rule::in_body(lang),
+        Told::InStream => rule::in_stream(lang),
+        Told::ByTransport => rule::by_end(lang),
     }
 }
 

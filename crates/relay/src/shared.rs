@@ -33,6 +33,7 @@ use crate::sessions::said::Page;
 use crate::sessions::{Session, Sessions};
 use crate::target::{Upstream, Upstreams as Targets};
 use crate::upstream::{PoolLimits, Upstreams, Way};
+use crate::words::{lang, start};
 use crate::{warm, websocket};
 
 /// What it is made of.
@@ -111,7 +112,7 @@ impl Shared {
         }
         let (learned, notice) = LearnedFile::open(config.state_dir.as_deref(), clock.wall());
         if let Some(words) = notice {
-            observers.notice(&Notice::Advice(format!("note: {words}")));
+            observers.notice(&Notice::Advice(start::note(lang(), &words)));
         }
         let lanes = Lanes::new(Arc::clone(&clock), observers.clone(), learned);
         let guard = Guard {

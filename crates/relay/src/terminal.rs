@@ -60,12 +60,12 @@ pub(crate) fn size() -> Size {
     Size::default()
 }
 
-/// How wide a text is to be that is printed as a whole: as the user says, or as wide as a terminal is. `None`: nobody
-/// tells.
+/// How wide a text is to be that is printed as a whole: as wide as a terminal is, or as the user says. `None`: nobody
+/// tells. In this order, as it is for the help in English.
 pub(crate) fn columns() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let seen = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    said.or_else(seen).filter(|columns| *columns > 0)
+    seen().or(said).filter(|columns| *columns > 0)
 }
 
 /// As much of a line as fits without its last column: what wraps cannot be rewritten. No sign is halved that takes two
@@ -134,11 +134,32 @@ fn hang(line: &str, columns: usize) -> usize {
     behind_gap.filter(|hang| *hang <= columns / 2).unwrap_or(leading)
 }
 
+/// Whether a line may end between two signs of which one takes two columns.
+fn breaks_between(before: char, sign: char) -> bool {
+    // Signs that begin no line, and those that end none.
+    const BEGIN_NONE: &str = "，。、；：？！）」』》】”]),.;:?!…";
+    const END_NONE: &str = "（「『《【“[(";
+    let is_wide = width_of(sign) > 1 || width_of(before) > 1;
+    let is_blank = sign.is_whitespace() || before.is_whitespace();
+    is_wide && !is_blank && !BEGIN_NONE.contains(sign) && !END_NONE.contains(before)
+}
+
+/// A text with `mark` wherever a line may be broken between signs of two columns.
+pub(crate) fn breakable(text: &str, mark: &str) -> String {
+    let mut out = String::new();
+    let mut before = '\n';
+    for sign in text.chars() {
+        if breaks_between(before, sign) {
+            out += mark;
+        }
+        out.push(sign);
+        before = sign;
+    }
+    out
+}
+
 /// The first line of what has to be broken, and what comes after; `None` where it fits or cannot be broken.
 fn cut(text: &str, room: usize) -> Option<(&str, &str)> {
-    // Signs that begin no line, and those that end none.
-    const BEGIN_NONE: &str = "，。、；：？！）」』》】]),.;:?!…";
-    const END_NONE: &str = "（「『《【[(";
     let (mut taken, mut in_escape, mut last) = (0, false, None);
     let mut before = ' ';
     let begins = text.len() - text.trim_start().len();
@@ -147,9 +168,7 @@ fn cut(text: &str, room: usize) -> Option<(&str, &str)> {
             in_escape = !(in_escape && sign.is_ascii_alphabetic());
             continue;
         }
-        let is_wide = width_of(sign) > 1 || width_of(before) > 1;
-        let between = is_wide && !BEGIN_NONE.contains(sign) && !END_NONE.contains(before);
-        let can_break = at > begins && sign != ' ' && (before == ' ' || between);
+        let can_break = at > begins && sign != ' ' && (before == ' ' || breaks_between(before, sign));
         if can_break {
             last = Some(at);
         }
@@ -201,5 +220,6 @@ mod tests {
         assert_eq!(wrapped("\x1b[1m一二\x1b[0m三", 4), "\x1b[1m一二\x1b[0m\n三");
         assert_eq!(wrapped("a-word-that-fits-nowhere", 6), "a-word-that-fits-nowhere");
         assert_eq!(wrapped("", 6), "");
+        assert_eq!(breakable("一二，a b三", "|"), "一|二，|a b|三");
     }
 }

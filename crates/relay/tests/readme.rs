@@ -61,15 +61,19 @@ fn program(args: &[&str]) -> Output {
     for name in ["HOME", "XDG_CONFIG_HOME", "APPDATA", "CODEX_HOME", "CLAUDE_CONFIG_DIR"] {
         command.env(name, &nowhere);
     }
-    command.args(args).output().expect("the program was built before its tests")
+    command.env("LC_ALL", "C").args(args).output().expect("the program was built before its tests")
 }
 
-/// README.md, CONTRIBUTING.md and `docs/`.
+/// README.md, in both languages, CONTRIBUTING.md and `docs/`.
 fn pages() -> Vec<PathBuf> {
     let docs =
         std::fs::read_dir(root().join("docs")).into_iter().flatten().flatten().map(|entry| entry.path());
     let docs = docs.filter(|path| path.extension().is_some_and(|end| end == "md"));
-    ["README.md", "CONTRIBUTING.md"].map(|name| root().join(name)).into_iter().chain(docs).collect()
+    ["README.md", "README.zh.md", "CONTRIBUTING.md"]
+        .map(|name| root().join(name))
+        .into_iter()
+        .chain(docs)
+        .collect()
 }
 
 #[test]

@@ -99,7 +99,9 @@ fn wrong(error: &Error) -> String {
         Some(ContextValue::StyledStr(usage)) => format!("\n{}\n", in_chinese(usage.to_string())),
         _ => String::new(),
     };
-    cli::wrong(lang, &what, &(more + &usage))
+    // In the colours of clap.
+    let colour = |words: &str| format!("\x1b[1m\x1b[31m{words}\x1b[0m");
+    cli::wrong(lang, &colour(&cli::error(lang)), &what, &(more + &usage))
 }
 
 /// The names that clap has of this kind, each between `marks`.

@@ -377,6 +377,7 @@ impl Observer for Metrics {
             }
             Notice::Listening { .. }
             | Notice::Advice(_)
+            | Notice::Warming(_)
             | Notice::Reloaded { .. }
             | Notice::ReloadRefused(_)
             | Notice::Draining { .. }

@@ -11,7 +11,16 @@ fn wall() -> SystemTime {
 }
 
 fn taken(file: &[u8], asked: &TestRule) -> Report {
-    test_rule(file, asked, &Config::default(), wall()).unwrap_or_else(|error| panic!("{error}"))
+    let report = test_rule(file, asked, &Config::default(), wall()).unwrap_or_else(|error| panic!("{error}"));
+    report.assumed.iter().for_each(|words| can_be_said(words));
+    report
+}
+
+/// In Chinese, too.
+fn can_be_said(words: &str) {
+    if let Some(missing) = settings::lacks(words) {
+        panic!("{missing}");
+    }
 }
 
 fn summary(file: &str) -> String {
@@ -81,7 +90,9 @@ fn a_file_may_be_what_curl_prints_or_a_body_alone() {
 }
 
 fn refused(file: impl AsRef<[u8]>, asked: &TestRule) -> String {
-    test_rule(file.as_ref(), asked, &Config::default(), wall()).unwrap_err().to_string()
+    let error = test_rule(file.as_ref(), asked, &Config::default(), wall()).unwrap_err();
+    [&error.what, &error.hint].into_iter().for_each(|words| can_be_said(words));
+    error.to_string()
 }
 
 #[test]
@@ -157,6 +168,14 @@ fn what_is_assumed_is_said() {
     assert_eq!(assumed("# request: POST /v1/responses\nHTTP/1.1 200 OK\n\n{}", &plain), "");
     let json = taken(b"{}", &plain).to_json();
     assert_eq!(json["assumed"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_report_is_in_chinese_too() {
+    let told = |file: &str| taken(file.as_bytes(), &TestRule::default()).told(Lang::Chinese);
+    let busy = "HTTP/1.1 429 Too Many Requests\nretry-after: 3600\n\n{\"error\":{\"message\":\"slow down\"}}";
+    let files = ["HTTP/1.1 200 OK\n\n{}", busy, "HTTP/1.1 500 Oops\n\nno"];
+    insta::assert_snapshot!(files.map(told).join("\n\n"));
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn test_rule(flags: &Flags, asked: &TestRule) -> Result<u8, Failure> {
         recorded::test_rule(&file, asked, &config, SystemClock.wall()).map_err(|error| unusable(&error))?;
     report.name_rule(&rules_at);
     for words in report.assumed.iter().filter(|_| !asked.json) {
-        say(&start::note(lang(), words));
+        say(&start::note(lang(), &words::settings::said(lang(), words)));
     }
     print(&if asked.json { report.to_json().to_string() } else { report.to_string() })
 }
@@ -152,12 +152,12 @@ fn recorded_answer(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Why a file with an answer was not read.
 fn unread(error: &io::Error) -> String {
-    let is = |kind| error.kind() == kind;
-    if is(ErrorKind::NotFound) {
+    let kind = error.kind();
+    if kind == ErrorKind::NotFound {
         verbs::no_answer_file(lang())
-    } else if is(ErrorKind::IsADirectory) {
+    } else if kind == ErrorKind::IsADirectory {
         verbs::answer_is_folder(lang())
-    } else if is(ErrorKind::PermissionDenied) {
+    } else if kind == ErrorKind::PermissionDenied {
         verbs::answer_not_allowed(lang())
     } else {
         verbs::answer_unreadable(lang(), &error.to_string())

@@ -29,6 +29,7 @@ use crate::shared::Shared;
 use crate::target::Target;
 use crate::tunnel::{ask_for, change_protocol, changes_protocol, is_websocket};
 use crate::upstream::{AnswerBody, Ask};
+use crate::words::{lang, start};
 
 /// How much of a refused upgrade's body is read to judge it and hand it on, and for how long.
 const BODY: usize = 64 * 1024;
@@ -227,9 +228,10 @@ pub(super) async fn open(shared: &Shared, wanted: &Wanted, within: Duration) -> 
 /// It is remembered that the upstream speaks no WebSocket there, and told once.
 fn unspoken(shared: &Shared, wanted: &Wanted, why: &str) {
     if shared.websockets.unspoken(&wanted.address, shared.clock.now()) {
-        shared.observers.notice(&Notice::Advice(format!(
-            "note: {} does not speak WebSocket there ({why}): for {} min its clients are told to use HTTP",
+        shared.observers.notice(&Notice::Advice(start::no_websocket(
+            lang(),
             wanted.target.upstream.url.host(),
+            why,
             memory::UNSPOKEN.as_secs() / 60,
         )));
     }

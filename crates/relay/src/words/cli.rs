@@ -3,10 +3,16 @@
 relay_core::words! {
     table TABLE "cli";
 
-    /// All of it. `what` is a message of this table, `more` lines of hints and the usage.
-    wrong(what: &str, more: &str) {
-        en: "error: {what}\n{more}\nFor more information, try '--help'.\n";
-        zh: "错误：{what}\n{more}\n运行 '--help' 可查看更多说明。\n";
+    /// How it begins.
+    error() {
+        en: "error: ";
+        zh: "错误：";
+    }
+
+    /// All of it. `error` and `what` are messages of this table, `more` lines of hints and the usage.
+    wrong(error: &str, what: &str, more: &str) {
+        en: "{error}{what}\n{more}\nFor more information, try '--help'.\n";
+        zh: "{error}{what}\n{more}\n运行 '--help' 可查看更多说明。\n";
     }
 
     /// There is no such flag or argument.

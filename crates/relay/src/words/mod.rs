@@ -1,6 +1,27 @@
 //! What the program says to people, a file of messages for each of its parts, and the language that it says it in.
 //!
 //! Log lines, JSON and what programs read elsewhere are in one language and are not here.
+//!
+//! Each part has its table of `words!`. Two are looked up by their English instead, since what they translate is written
+//! where no language is known: `help` (what `--help` says) and `settings` (what is wrong with the settings).
+//!
+//! The Chinese is a developer's: short, without 您 where 你 or nothing does, a half-width space between Chinese and Latin
+//! letters or digits, full-width punctuation, names of keys, flags and files as they are. One word for one thing:
+//!
+//! | English | Chinese |
+//! |---|---|
+//! | relay, upstream, client | 中继，上游，客户端 |
+//! | call, send, send again | 请求，发送，重新发送 |
+//! | answer (of a model, over HTTP), refusal, fault | 回答，响应，拒绝，故障 |
+//! | at capacity, overloaded, throttled | 容量已满，过载，限流 |
+//! | wait, backoff, patience (the key) | 等待，退避，`patience` |
+//! | lane, gate, in line | 通道，闸门，排队 |
+//! | profile, route, rule, dialect | 策略，路由，规则，协议 |
+//! | credential, token, key | 凭据，令牌，密钥 |
+//! | key (of a file), flag, verb | 键，选项，命令 |
+//! | settings, configuration file | 设置，配置文件 |
+//! | loopback, stream, body | 回环，流，响应体 |
+//! | error, hint, note | 错误，提示，说明 |
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -14,6 +35,7 @@ pub mod door;
 pub(crate) mod help;
 pub mod https;
 pub mod live;
+pub mod rule;
 pub mod run;
 pub mod selftest;
 pub mod send;
@@ -34,6 +56,7 @@ pub const TABLES: &[Table] = &[
     door::TABLE,
     https::TABLE,
     live::TABLE,
+    rule::TABLE,
     run::TABLE,
     selftest::TABLE,
     send::TABLE,

@@ -480,6 +480,53 @@ const PATTERNS: &[(&str, &str)] = &[
     ("does not begin with a number", "不是以数字开头"),
     ("is below zero", "小于零"),
     ("is no number", "不是数字"),
+    // Recorded answers.
+    ("the file is longer than the {} MiB that are read", "文件超过了可读取的 {0} MiB"),
+    (
+        "what decides stands at the beginning of an answer: `head -c 1000000 FILE > SHORT`",
+        "起决定作用的内容在响应开头：`head -c 1000000 FILE > SHORT`",
+    ),
+    ("{} is no status", "{0} 不是状态码"),
+    ("a status is a number from 100 to 999", "状态码是 100 到 999 的数字"),
+    (
+        "record it with `curl -i … > FILE`: a status line, headers, a blank line, the body",
+        "用 `curl -i … > FILE` 录制：状态行、响应头、空行、响应体",
+    ),
+    (
+        "record it with `curl -i … > FILE`: a status line, headers, a blank line, the body; where the answer had no body, its head is enough, or `--status N`",
+        "用 `curl -i … > FILE` 录制：状态行、响应头、空行、响应体；没有响应体时只要响应头，或用 `--status N`",
+    ),
+    (
+        "record it with `curl -i … > FILE`: a status line, headers, a blank line, the body; `--compressed` makes curl decode it",
+        "用 `curl -i … > FILE` 录制：状态行、响应头、空行、响应体；加 `--compressed` 可让 curl 解码",
+    ),
+    ("the file is empty", "文件为空"),
+    ("the file is no text, and no head says how it is encoded", "文件不是文本，也没有响应头说明其编码"),
+    ("line {} looks like what `curl -v` prints", "第 {0} 行像是 `curl -v` 的输出"),
+    ("line {} is no status line", "第 {0} 行不是状态行"),
+    ("write it as it came: HTTP/1.1 503 Service Unavailable", "照原样写：HTTP/1.1 503 Service Unavailable"),
+    ("line {} stands in the head and is no header", "第 {0} 行位于头部，但不是响应头"),
+    ("write NAME: VALUE, and a blank line before the body", "写成 NAME: VALUE，并在响应体前留一个空行"),
+    ("the body does not follow its `content-encoding`", "响应体与其 `content-encoding` 不符"),
+    (
+        "record it plain: `curl -i --compressed`, and leave the header out",
+        "录制为明文：`curl -i --compressed`，并去掉该响应头",
+    ),
+    ("there is no dialect `{}`", "没有名为 `{0}` 的协议"),
+    ("dialects: {}", "可用的协议：{0}"),
+    ("the line `# request:` names no method and path", "`# request:` 行没有写明方法和路径"),
+    ("write `# request: POST /v1/responses`", "写 `# request: POST /v1/responses`"),
+    ("the settings have no [upstream.{}]", "设置中没有 [upstream.{0}]"),
+    ("`--from` takes one of: {}", "`--from` 的可选值：{0}"),
+    ("the file has no head: taken for a body of {}", "文件没有头部：视为 {0} 类型的响应体"),
+    (
+        "the file has no head: taken for a body of {} with status 200 (`--status` names another)",
+        "文件没有头部：视为 {0} 类型的响应体，状态码 200（可用 `--status` 另行指定）",
+    ),
+    (
+        "nothing says what was asked: heard as generic; name a `--dialect`, or put a line such as `# request: POST /v1/responses` at the top of the file",
+        "无法得知请求的是什么：按 generic 解读；请用 `--dialect` 指定，或在文件顶部加一行如 `# request: POST /v1/responses`",
+    ),
 ];
 
 /// What was found, in this language. Several sentences, a line each, are put into it one by one.

@@ -125,6 +125,30 @@ relay_core::words! {
         zh: "说明：无法保存各通道了解到的情况：{error}\n提示：检查状态目录，或用 `state_dir` 指定另一个";
     }
 
+    /// They are not kept. `why` is what the system said.
+    unkept(why: &str) {
+        en: "what lanes learn is lost at the end ({why}): name another folder with --state-dir";
+        zh: "各通道了解到的情况将在结束时丢失（{why}）：请用 --state-dir 指定另一个目录";
+    }
+
+    /// What was kept cannot be used; `why` is in English.
+    replaced(path: &str, why: &str) {
+        en: "{path} is ignored and will be replaced, since {why}: lanes learn anew";
+        zh: "忽略并将替换 {path}（{why}）：各通道重新了解";
+    }
+
+    /// A service speaks no WebSocket.
+    no_websocket(host: &str, why: &str, minutes: u64) {
+        en: "note: {host} does not speak WebSocket there ({why}): for {minutes} min its clients are told to use HTTP";
+        zh: "说明：{host} 在该地址不支持 WebSocket（{why}）：{minutes} 分钟内让其客户端使用 HTTP";
+    }
+
+    /// The proxy is the relay.
+    proxy_is_ourselves(proxy: &str) {
+        en: "the proxy {proxy} that is set (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, or the key `proxy`) is this relay itself, which is no proxy: the relay connects without it";
+        zh: "所设的代理 {proxy}（HTTPS_PROXY、HTTP_PROXY、ALL_PROXY 或键 `proxy`）就是此中继自身，而它不是代理：中继将不经过它直接连接";
+    }
+
     /// The system allows too few descriptors. `needed` are for all connections, `held` is how many connections fit.
     few_descriptors(connections: u32, needed: u64, limit: u64, held: u64) {
         en: "`limits.connections` is {connections}, which can take {needed} file descriptors, and the system allows {limit}: raise that (`ulimit -Hn {needed}`, or LimitNOFILE={needed} in a service of systemd), or set `limits.connections` to {held} or less";
