@@ -6,7 +6,7 @@ mod demo {
 
     fn demo(arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_steady-relay"));
-        command.arg("demo").args(arguments).env_remove("CLICOLOR_FORCE");
+        command.arg("demo").args(arguments).env_remove("CLICOLOR_FORCE").env("LC_ALL", "C");
         command
     }
 

@@ -61,7 +61,7 @@ fn program(args: &[&str]) -> Output {
     for name in ["HOME", "XDG_CONFIG_HOME", "APPDATA", "CODEX_HOME", "CLAUDE_CONFIG_DIR"] {
         command.env(name, &nowhere);
     }
-    command.args(args).output().expect("the program was built before its tests")
+    command.env("LC_ALL", "C").args(args).output().expect("the program was built before its tests")
 }
 
 /// README.md, in both languages, CONTRIBUTING.md and `docs/`.

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | relay, upstream, client | 中继，上游，客户端 |
 //! | call, send, send again | 请求，发送，重新发送 |
-//! | answer, refusal, fault | 响应，拒绝，故障 |
+//! | answer (of a model, over HTTP), refusal, fault | 回答，响应，拒绝，故障 |
 //! | at capacity, overloaded, throttled | 容量已满，过载，限流 |
 //! | wait, backoff, patience (the key) | 等待，退避，`patience` |
 //! | lane, gate, in line | 通道，闸门，排队 |

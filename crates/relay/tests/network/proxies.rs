@@ -314,7 +314,11 @@ async fn program(
     ] {
         program.env_remove(name);
     }
-    program.env("XDG_CONFIG_HOME", "/nowhere").env("SSL_CERT_FILE", &ca.ca).envs(variables.iter().cloned());
+    program
+        .env("LC_ALL", "C")
+        .env("XDG_CONFIG_HOME", "/nowhere")
+        .env("SSL_CERT_FILE", &ca.ca)
+        .envs(variables.iter().cloned());
     let mut child = program.stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let found = async {

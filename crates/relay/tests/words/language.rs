@@ -111,6 +111,29 @@ fn clients_are_told_in_the_language_of_the_settings() {
 }
 
 #[test]
+fn a_relay_that_runs_takes_on_another_language() {
+    let home = Home::with_config("[relay]\nlang = \"en\"\n");
+    let relay = home.serve(&[], &[ZH]);
+    let config = home.0.join("config/steady-relay/config.toml");
+    for (text, words) in [
+        ("[relay]\nlang = \"zh\"\n", "请求不带凭据"),
+        ("[relay]\nlang = \"en\"\n", "the request carries no credential"),
+        // Nobody chooses any more, so the locale does.
+        ("[relay]\n", "请求不带凭据"),
+    ] {
+        std::fs::write(&config, text).unwrap();
+        let takes_it_on = (0..300).any(|_| {
+            let said = ask(relay.addr).contains(words);
+            if !said {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            said
+        });
+        assert!(takes_it_on, "{text}: {}", ask(relay.addr));
+    }
+}
+
+#[test]
 fn json_and_log_lines_are_english_in_any_language() {
     let home = Home::with_config("[relay]\nprot = 1\n");
     let check = home.run(&["config", "check", "--json"], &[ZH]).out;
