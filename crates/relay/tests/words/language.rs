@@ -122,11 +122,14 @@ fn a_relay_that_runs_takes_on_another_language() {
         ("[relay]\n", "请求不带凭据"),
     ] {
         std::fs::write(&config, text).unwrap();
-        let until = std::time::Instant::now() + Duration::from_secs(30);
-        while !ask(relay.addr).contains(words) {
-            assert!(std::time::Instant::now() < until, "{text}: {}", ask(relay.addr));
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        let takes_it_on = (0..300).any(|_| {
+            let said = ask(relay.addr).contains(words);
+            if !said {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            said
+        });
+        assert!(takes_it_on, "{text}: {}", ask(relay.addr));
     }
 }
 
