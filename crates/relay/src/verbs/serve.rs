@@ -55,7 +55,6 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         }
         UpstreamChoice::Named(name) => format!("[upstream.{name}]"),
     });
-    log.notice(&Notice::Listening { url, upstream, beyond });
     let started_with = config.clone();
     let relay = Relay::start(Parts {
         config,
@@ -66,6 +65,8 @@ async fn serve_until_told(flags: &Flags) -> Result<u8, Failure> {
         sockets: bound.sockets,
         system_proxies: SystemProxies::found(),
     });
+    // Whoever reads this finds the relay there, and its local token.
+    log.notice(&Notice::Listening { url, upstream, beyond });
     log.show_lanes(relay.lanes(0)).map_err(|error| Failure(2, format!("error: {error}")))?;
     let mut following = Following { flags, relay: &relay, log: &log, listening, started_with, shown, told };
     tokio::select! {

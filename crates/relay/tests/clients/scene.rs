@@ -53,6 +53,8 @@ pub(crate) enum Via {
     RelayWithoutWebSocket,
     /// `steady-relay run -- client`; the client is told nothing by us.
     Run,
+    /// The same, beside a relay that serves and is joined.
+    Joined,
 }
 
 /// A command line with what it adds to a bare environment.
@@ -131,6 +133,11 @@ impl Ran {
     pub(crate) fn home(&self) -> PathBuf {
         self.folder.home()
     }
+
+    /// How often the relay that serves told of a wait.
+    pub(crate) fn waits_at_the_relay(&self) -> usize {
+        self.relay_log.matches("[retry]").count()
+    }
 }
 
 impl fmt::Display for Ran {
@@ -166,13 +173,19 @@ pub(crate) async fn run_at(client: &dyn Client, via: Via, service: SocketAddr) -
             Some(Relay::start(&tools, Some(&folder.settings()), service).await?)
         }
         Via::RelayAsShipped => Some(Relay::start(&tools, None, service).await?),
+        Via::Joined => Some(Relay::start(&tools, Some(&folder.settings()), service).await?),
         Via::Direct | Via::Run => None,
     };
     let front = Front::to(relay.as_ref().map_or(service, |relay| relay.addr)).await?;
-    let base = (via != Via::Run).then(|| front.url());
+    let base = (!matches!(via, Via::Run | Via::Joined)).then(|| front.url());
     let mut line = client.line(&tools, &folder.home(), base.as_deref());
     if via == Via::Run {
         line.words.splice(0..0, wrapper(&tools, &folder, &format!("http://{service}")));
+    }
+    if let (Via::Joined, Some(relay)) = (via, &relay) {
+        line.words.splice(0..0, [tools.relay.display().to_string(), "run".to_owned(), "--".to_owned()]);
+        line.env.push(("STEADY_RELAY_PORT", relay.addr.port().to_string()));
+        line.env.push(("STEADY_RELAY_STATE_DIR", folder.state().display().to_string()));
     }
     let begun = Instant::now();
     let ended = timeout(LONGEST, command(&line, &tools, &folder).output()).await;
@@ -224,6 +237,7 @@ impl Relay {
         command.args(["serve", "--listen", "127.0.0.1", "--port", "0", "--upstream", &url]);
         if let Some(settings) = settings {
             command.arg("--config").arg(settings);
+            command.arg("--state-dir").arg(settings.with_file_name("state"));
         }
         command.env_clear().kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -300,6 +314,11 @@ impl Folder {
 
     fn settings(&self) -> PathBuf {
         self.0.join("relay.toml")
+    }
+
+    /// What the relay keeps.
+    fn state(&self) -> PathBuf {
+        self.0.join("state")
     }
 }
 
