@@ -1,4 +1,5 @@
-//! Installs what the tests need into `target/test-env`: Python SDKs, Codex CLI, Claude Code, Gemini CLI, each pinned.
+//! Installs what the tests need into `target/test-env`: Python SDKs, Codex CLI, Claude Code, Gemini CLI, opencode,
+//! each pinned.
 //!
 //! Idempotent: a folder is left alone if it works and the list of pins it was made from has not changed. Debian packages
 //! are asked for only if a program is missing, and named in the message where we may not install them.
@@ -94,7 +95,7 @@ fn python_packages(pins: &Path, folder: &Path) -> Result<()> {
     mark_made_from(folder, &list)
 }
 
-/// Codex CLI, Claude Code and Gemini CLI, as the lock file names them. The first two are native programs inside npm
+/// Codex CLI, Claude Code, Gemini CLI and opencode, as the lock file names them. All but Gemini CLI are native programs inside npm
 /// packages. Install scripts are left out: those of Gemini CLI compile what its tests here do without.
 fn node_packages(pins: &Path, folder: &Path) -> Result<()> {
     let lock = pins.join("package-lock.json");
@@ -108,20 +109,21 @@ fn node_packages(pins: &Path, folder: &Path) -> Result<()> {
     download(|| {
         words(folder, "npm ci --ignore-scripts --no-audit --no-fund --no-progress --loglevel=error")
     })?;
-    claude_program(folder)?;
-    for program in ["codex", "claude", "gemini"] {
+    program_in_place(folder, "claude", ("@anthropic-ai/claude-code", "install.cjs"))?;
+    program_in_place(folder, "opencode", ("opencode-ai", "postinstall.mjs"))?;
+    for program in ["codex", "claude", "gemini", "opencode"] {
         let version = output(&mut at_home_here(folder, program))?;
         ensure!(!version.trim().is_empty(), "{program} --version says nothing");
     }
     mark_made_from(folder, &lock)
 }
 
-/// Claude Code puts its program in place in an install script.
-fn claude_program(folder: &Path) -> Result<()> {
-    if works(&mut at_home_here(folder, "claude")) {
+/// Some packages put their program in place in an install script.
+fn program_in_place(folder: &Path, program: &str, (package, script): (&str, &str)) -> Result<()> {
+    if works(&mut at_home_here(folder, program)) {
         return Ok(());
     }
-    succeed(&mut words(&folder.join("node_modules/@anthropic-ai/claude-code"), "node install.cjs"))
+    succeed(words(&folder.join("node_modules").join(package), "node").arg(script))
 }
 
 /// `PROGRAM --version` with a home of its own, since these clients write to the user's at any start.

@@ -65,7 +65,6 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
         }
         UpstreamChoice::Named(name) => format!("[upstream.{name}]"),
     });
-    log.notice(&Notice::Listening { url, upstream, beyond });
     let mut observers: Vec<Arc<dyn Observer>> = vec![log.clone()];
     observers.extend(metrics.as_ref().map(|at| Arc::clone(&at.metrics) as Arc<dyn Observer>));
     let token = config.token.clone();
@@ -80,6 +79,8 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
         system_proxies: SystemProxies::found(),
         https,
     });
+    // Whoever reads this finds the relay there, and its local token.
+    log.notice(&Notice::Listening { url, upstream, beyond });
     if let Some(at) = metrics {
         log.notice(&Notice::Advice(start::note(
             words::lang(),

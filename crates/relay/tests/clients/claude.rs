@@ -209,10 +209,13 @@ async fn early_end_after_output() -> Result<()> {
 
 #[tokio::test]
 async fn run_starts_it_with_what_it_needs() -> Result<()> {
-    let wrapped = claude(Via::Run, script(times(5, &anthropic::overloaded_529()), messages::good)).await?;
-    assert_done(&wrapped)?;
-    assert_eq!(wrapped.sends(), 6, "{wrapped}");
-    assert_eq!(fs::read_to_string(wrapped.home().join(".claude/settings.json"))?, SETTINGS);
+    for via in [Via::Run, Via::Joined] {
+        let wrapped = claude(via, script(times(5, &anthropic::overloaded_529()), messages::good)).await?;
+        assert_done(&wrapped)?;
+        assert_eq!(wrapped.sends(), 6, "{wrapped}");
+        assert_eq!(wrapped.waits_at_the_relay(), if via == Via::Joined { 5 } else { 0 }, "{wrapped}");
+        assert_eq!(fs::read_to_string(wrapped.home().join(".claude/settings.json"))?, SETTINGS);
+    }
     let denied = anthropic::error("permission_error", "not for you");
     let refused = claude(Via::Run, answers::always(&Reply::status(403).json(denied))).await?;
     assert_eq!((refused.code, refused.sends()), (Some(1), 1), "{refused}");

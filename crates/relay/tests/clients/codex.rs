@@ -243,24 +243,31 @@ async fn overloaded_with_a_chatgpt_login() -> Result<()> {
 async fn run_leaves_the_home_as_codex_alone_does() -> Result<()> {
     let alone = turn(Via::Direct, script(Vec::new(), responses::good)).await?;
     assert_done(&alone);
-    let wrapped =
-        turn(Via::Run, script(times(2, &responses::overloaded_in_stream()), responses::good)).await?;
-    assert_done(&wrapped);
-    assert_eq!(wrapped.sends(), 3, "{wrapped}");
+    for via in [Via::Run, Via::Joined] {
+        let wrapped =
+            turn(via, script(times(2, &responses::overloaded_in_stream()), responses::good)).await?;
+        assert_done(&wrapped);
+        assert_eq!(wrapped.sends(), 3, "{wrapped}");
+        assert_eq!(wrapped.waits_at_the_relay(), if via == Via::Joined { 2 } else { 0 }, "{wrapped}");
+        let line = "steady-relay: 1 call met capacity errors, recovered, ";
+        assert!(wrapped.err.contains(line), "{wrapped}");
 
-    assert_eq!(kinds_of_files(&wrapped.home())?, kinds_of_files(&alone.home())?, "{wrapped}");
-    assert_eq!(fs::read_to_string(wrapped.home().join(".codex/config.toml"))?, SETTINGS);
-    let login = |ran: &Ran| fs::read(ran.home().join(".codex/auth.json"));
-    assert_eq!(login(&wrapped)?, login(&alone)?);
+        assert_eq!(kinds_of_files(&wrapped.home())?, kinds_of_files(&alone.home())?, "{wrapped}");
+        assert_eq!(fs::read_to_string(wrapped.home().join(".codex/config.toml"))?, SETTINGS);
+        let login = |ran: &Ran| fs::read(ran.home().join(".codex/auth.json"));
+        assert_eq!(login(&wrapped)?, login(&alone)?);
+    }
     Ok(())
 }
 
 #[tokio::test]
 async fn run_ends_with_the_exit_code_of_codex() -> Result<()> {
     let refusal = Reply::status(400).text("no such thing");
-    let wrapped = turn(Via::Run, answers::always(&refusal)).await?;
-    assert_eq!((wrapped.code, wrapped.sends()), (Some(1), 1), "{wrapped}");
-    assert!(wrapped.err.contains("no such thing"), "{wrapped}");
+    for via in [Via::Run, Via::Joined] {
+        let wrapped = turn(via, answers::always(&refusal)).await?;
+        assert_eq!((wrapped.code, wrapped.sends()), (Some(1), 1), "{wrapped}");
+        assert!(wrapped.err.contains("no such thing"), "{wrapped}");
+    }
     Ok(())
 }
 

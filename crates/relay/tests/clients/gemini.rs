@@ -114,3 +114,15 @@ async fn an_answer_that_takes_longer_than_it_waits() -> Result<()> {
     assert!((12..=14).contains(&seen), "one every five seconds, not {seen}: {relayed}");
     Ok(())
 }
+
+/// Where its settings choose a key, it needs no more than the variable.
+#[tokio::test]
+async fn run_starts_it_where_a_key_is_chosen() -> Result<()> {
+    for via in [Via::Run, Via::Joined] {
+        let wrapped = gemini_cli(via, script(times(2, &gemini::overloaded()), gemini::good)).await?;
+        assert_done(&wrapped);
+        assert_eq!(wrapped.sends(), 3, "{wrapped}");
+        assert_eq!(fs::read_to_string(wrapped.home().join(".gemini/settings.json"))?, SETTINGS);
+    }
+    Ok(())
+}

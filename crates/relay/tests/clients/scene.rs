@@ -59,6 +59,8 @@ pub(crate) enum Via {
     Setup,
     /// The same after `steady-relay undo`.
     Undone,
+    /// The same, beside a relay that serves and is joined.
+    Joined,
 }
 
 /// A command line with what it adds to a bare environment.
@@ -142,6 +144,11 @@ impl Ran {
     pub(crate) fn home(&self) -> PathBuf {
         self.folder.home()
     }
+
+    /// How often the relay that serves told of a wait.
+    pub(crate) fn waits_at_the_relay(&self) -> usize {
+        self.relay_log.matches("[retry]").count()
+    }
 }
 
 impl fmt::Display for Ran {
@@ -188,10 +195,11 @@ pub(crate) async fn run_at(client: &dyn Client, via: Via, service: SocketAddr) -
             fs::write(folder.settings(), settings)?;
             Some(Relay::start(&tools, Some(&folder.settings()), service).await?)
         }
+        Via::Joined => Some(Relay::start(&tools, Some(&folder.settings()), service).await?),
         Via::Direct | Via::Run => None,
     };
     let front = Front::to(relay.as_ref().map_or(service, |relay| relay.addr)).await?;
-    let base = (!matches!(via, Via::Run | Via::Setup | Via::Undone)).then(|| front.url());
+    let base = (!matches!(via, Via::Run | Via::Joined | Via::Setup | Via::Undone)).then(|| front.url());
     let secured = base.as_ref().map(|base| base.replacen("http:", "https:", 1));
     let base = if matches!(via, Via::RelayOverHttps(_)) { secured } else { base };
     let mut line = client.line(&tools, &folder.home(), base.as_deref());
@@ -200,6 +208,11 @@ pub(crate) async fn run_at(client: &dyn Client, via: Via, service: SocketAddr) -
     }
     if via == Via::Run {
         line.words.splice(0..0, wrapper(&tools, &folder, &format!("http://{service}")));
+    }
+    if let (Via::Joined, Some(relay)) = (via, &relay) {
+        line.words.splice(0..0, [tools.relay.display().to_string(), "run".to_owned(), "--".to_owned()]);
+        line.env.push(("STEADY_RELAY_PORT", relay.addr.port().to_string()));
+        line.env.push(("STEADY_RELAY_STATE_DIR", folder.state().display().to_string()));
     }
     let begun = Instant::now();
     let ended = timeout(LONGEST, command(&line, &tools, &folder).output()).await;
@@ -283,6 +296,7 @@ impl Relay {
         command.args(["serve", "--listen", "127.0.0.1"]).args(arguments);
         if let Some(settings) = settings {
             command.arg("--config").arg(settings);
+            command.arg("--state-dir").arg(settings.with_file_name("state"));
         }
         command.env_clear().kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -363,6 +377,11 @@ impl Folder {
 
     fn settings(&self) -> PathBuf {
         self.0.join("relay.toml")
+    }
+
+    /// What the relay keeps.
+    fn state(&self) -> PathBuf {
+        self.0.join("state")
     }
 }
 

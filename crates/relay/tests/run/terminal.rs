@@ -1,5 +1,6 @@
 //! On a terminal: the title while a call is held, Ctrl-C, and the client's own screen. By tmux, which has to be there.
 
+use std::io::Write as _;
 use std::process::{Command, Output};
 use std::time::Duration;
 
@@ -64,6 +65,10 @@ impl Drop for Tmux {
     }
 }
 
+fn skipped() {
+    drop(writeln!(std::io::stderr(), "skipped: there is no tmux; `cargo xtask setup` installs it"));
+}
+
 /// A relay whose time goes so fast that a call is held for long at once.
 async fn hurried(place: &Place, up: &Upstream) -> Serving {
     let url = up.url();
@@ -85,7 +90,7 @@ async fn the_title_says_what_is_held_and_comes_back() {
     let _relay = hurried(&place, &up).await;
     place.client("job", ASKS);
     let Some(tmux) = Tmux::start(&place, &format!("{RUN} run -- job")) else {
-        eprintln!("skipped: there is no tmux");
+        skipped();
         return;
     };
     let title = tmux.until_title(|title| title.contains("at capacity, held ")).await;
@@ -108,7 +113,7 @@ async fn the_title_stays_where_it_is_switched_off() {
     place.settings(&format!("[relay]\nport = {}\n[waiting]\ntitle = \"off\"\n", relay.addr.port()));
     place.client("job", ASKS);
     let Some(tmux) = Tmux::start(&place, &format!("{RUN} run -- job")) else {
-        eprintln!("skipped: there is no tmux");
+        skipped();
         return;
     };
     let until = tokio::time::Instant::now() + SOON;
@@ -135,7 +140,7 @@ async fn ctrl_c_reaches_the_client_and_its_code_is_ours() {
         place.client("job", script);
         let flag = if own { "--own " } else { "" };
         let Some(tmux) = Tmux::start(&place, &format!("{RUN} run {flag}-- job")) else {
-            eprintln!("skipped: there is no tmux");
+            skipped();
             return;
         };
         place.until("tty").await;
