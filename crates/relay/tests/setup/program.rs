@@ -101,7 +101,9 @@ fn a_dry_run_shows_a_diff_without_secrets_and_writes_nothing() {
     let home = Home::with_clients();
     let before = home.files();
     let shown = home.run("setup --dry-run");
-    assert_eq!((shown.code, shown.err.as_str()), (0, ""));
+    let costs =
+        "note: with any address of its own Claude Code turns some things off, such as Remote Control\n";
+    assert_eq!((shown.code, shown.err.as_str()), (0, costs));
     let codex = home.0.join(CODEX).display().to_string();
     let expected = format!(
         "--- {codex}\n+++ {codex}\n@@ -2,0 +3,2 @@\n+# set by steady-relay; to undo: `steady-relay undo codex`, or delete this line and the next\n+openai_base_url = \"http://127.0.0.1:18787/v1\"\n"
@@ -201,6 +203,8 @@ fn the_users_own_service_becomes_an_upstream() {
         (&true.into(), &"https://gw.example/codex".into())
     );
     assert!(home.read(CODEX).contains("openai_base_url = \"http://127.0.0.1:18787/to/own-codex-2/v1\"\n"));
+    let put_back = "# set by steady-relay; to undo: `steady-relay undo codex`, or put back \"https://gw.example/codex\"\n";
+    assert!(home.read(CODEX).contains(put_back), "{}", home.read(CODEX));
     assert_eq!(home.run("config check").out, "ok\n");
     // It goes on naming its upstream.
     assert_eq!(home.run("setup --yes").out, "");
@@ -250,6 +254,18 @@ fn status_tells_where_clients_point() {
     let told = home.run("setup --status");
     assert_eq!(told.code, 0);
     assert!(told.out.contains("Claude Code is not set up: it asks its service directly\n"), "{}", told.out);
+}
+
+#[test]
+fn a_proxy_that_clients_would_ask_is_told() {
+    let home = Home::with_clients();
+    let told = |no_proxy: &str| {
+        let mut line = home.program("setup --dry-run");
+        ended(line.env("HTTP_PROXY", "http://me:secret7@proxy:1").env("NO_PROXY", no_proxy)).err
+    };
+    assert!(told("").contains("note: HTTP_PROXY is set, and clients ask it for this machine, too"));
+    assert!(!told("").contains("secret7"));
+    assert!(!told("corp, 127.0.0.1").contains("HTTP_PROXY"));
 }
 
 #[test]
