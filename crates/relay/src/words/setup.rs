@@ -345,6 +345,12 @@ relay_core::words! {
         zh: "{client}：{what}";
     }
 
+    /// Two at once.
+    another_runs() {
+        en: "another setup or undo is at work or waits for an answer\nhint: finish that one first";
+        zh: "另一个 setup 或 undo 正在运行或等待确认\nhint: 请先完成它";
+    }
+
     /// The question.
     question() {
         en: "Write this? [y/N] ";

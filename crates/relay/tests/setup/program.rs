@@ -269,6 +269,25 @@ fn a_proxy_that_clients_would_ask_is_told() {
 }
 
 #[test]
+fn two_at_once_do_not_get_in_each_others_way() {
+    let home = Home::with_clients();
+    home.write(".local/steady-relay/setup.lock", "");
+    let held = fs::File::open(home.0.join(".local/steady-relay/setup.lock")).unwrap();
+    held.lock().unwrap();
+    for line in ["setup --yes", "undo"] {
+        let second = home.run(line);
+        assert!(
+            second.code == 1 && second.err.contains("another setup or undo is at work"),
+            "{}",
+            second.err
+        );
+    }
+    assert_eq!(home.run("setup --dry-run").code, 0);
+    drop(held);
+    assert_eq!(home.run("setup --yes").code, 0);
+}
+
+#[test]
 fn an_env_file_gets_its_lines() {
     let home = Home::new();
     home.write(".env", "OPENAI_API_KEY=sk-secret7\n");
