@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
@@ -266,6 +267,48 @@ fn a_proxy_that_clients_would_ask_is_told() {
     assert!(told("").contains("note: HTTP_PROXY is set, and clients ask it for this machine, too"));
     assert!(!told("").contains("secret7"));
     assert!(!told("corp, 127.0.0.1").contains("HTTP_PROXY"));
+}
+
+/// A relay that runs, ended at its end.
+struct Serving(Child);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _ended = self.0.wait();
+    }
+}
+
+#[test]
+fn a_relay_that_runs_is_known_with_a_token_and_without() {
+    for token in ["", "secret7-secret7-secret7-secret7"] {
+        let home = Home::with_clients();
+        let mut line = home.program("serve");
+        line.env("STEADY_RELAY_PORT", "0").env("STEADY_RELAY_TOKEN", token).stderr(Stdio::piped());
+        let mut relay = Serving(line.spawn().unwrap());
+        let said = BufReader::new(relay.0.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let port = said
+            .filter_map(|line| Some(line.split_once("listening on http://127.0.0.1:")?.1.to_owned()))
+            .next();
+        let port = port.unwrap().trim().to_owned();
+        let run = |line: &str| {
+            let mut line = home.program(line);
+            ended(line.env("STEADY_RELAY_PORT", &port).env("STEADY_RELAY_TOKEN", token))
+        };
+        let done = run("setup --yes");
+        assert_eq!(done.code, 0, "{}", done.err);
+        assert!(
+            !done.err.contains("does not run") && !done.out.contains("secret7"),
+            "{}{}",
+            done.err,
+            done.out
+        );
+        let path = if token.is_empty() { String::new() } else { format!("/~{token}") };
+        assert!(home.read(CODEX).contains(&format!("http://127.0.0.1:{port}{path}/v1")));
+        let status = run("setup --status --json");
+        assert_eq!(status.out.matches("\"standing\":\"relay\"").count(), 2, "{}", status.out);
+        assert!(!status.out.contains("secret7"));
+    }
 }
 
 #[test]
