@@ -82,7 +82,7 @@ impl Disk for RealDisk {
     fn write(&mut self, path: &Path, bytes: &[u8], like: Option<&Path>) -> io::Result<()> {
         let mut file = private::options().write(true).create(true).truncate(true).open(path)?;
         if let Some(like) = like {
-            file.set_permissions(fs::metadata(like)?.permissions())?;
+            take_after(&file, path, &fs::metadata(like)?)?;
         }
         file.write_all(bytes)?;
         file.sync_all()
@@ -104,6 +104,21 @@ impl Disk for RealDisk {
     fn remove_folder(&mut self, path: &Path) -> io::Result<()> {
         fs::remove_dir(path)
     }
+}
+
+/// Gives a file the owner and the mode of another, where they differ: some file systems refuse any change.
+fn take_after(file: &File, path: &Path, like: &fs::Metadata) -> io::Result<()> {
+    let own = file.metadata()?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        if (own.uid(), own.gid()) != (like.uid(), like.gid()) {
+            std::os::unix::fs::chown(path, Some(like.uid()), Some(like.gid()))?;
+        }
+    }
+    #[cfg(not(unix))]
+    let _no_owners = path;
+    if own.permissions() == like.permissions() { Ok(()) } else { file.set_permissions(like.permissions()) }
 }
 
 /// Sees the new name in this file's folder through to the disk, where a folder can be opened for that.

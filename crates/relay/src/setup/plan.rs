@@ -124,9 +124,21 @@ pub(super) fn plan(
     let mut plan = planner.plan;
     plan.first = wish.config.clone();
     plan.files.sort_by_key(|edit| plan.first.as_ref() != Some(&edit.file));
+    plan.notes.extend(proxy(look).filter(|_| !plan.is_empty()));
     plan.notes.sort();
     plan.notes.dedup();
     plan
+}
+
+/// A proxy that clients would ask for the relay.
+fn proxy(look: Look<'_>) -> Option<String> {
+    let spared = ["NO_PROXY", "no_proxy"].iter().filter_map(|name| look.machine.variable(name));
+    let spares =
+        |list: String| list.split(',').any(|host| matches!(host.trim(), "*" | "127.0.0.1" | "127.0.0.0/8"));
+    let names = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+    let set = names.iter().find(|name| look.machine.variable(name).is_some());
+    let name = set.filter(|_| !spared.into_iter().any(spares))?;
+    Some(words::proxy_in_between(look.lang, name))
 }
 
 struct Planner<'a> {
@@ -176,6 +188,8 @@ impl Planner<'_> {
         self.plan.notes.extend(finding.notes);
         if self.plan.files == before.files {
             self.plan.ready.push(title);
+        } else if finding.client == Client::Claude {
+            self.plan.notes.push(words::claude_costs(self.look.lang));
         }
     }
 
@@ -309,7 +323,7 @@ impl Planner<'_> {
                 (after, entry.clone().also(value))
             }
             None => {
-                let comment = self.comment(place, current.is_some());
+                let comment = self.comment(place, document.raw(path));
                 let (after, splice) = document.put(path, &value, &comment).map_err(stuck)?;
                 let is_relay = |old: &Value| old.as_str().is_some_and(|old| self.look.relay.is(old));
                 let old = current.filter(|old| !is_relay(old));
@@ -371,14 +385,23 @@ impl Planner<'_> {
     }
 
     /// The line above a key that says how it is undone.
-    fn comment(&self, place: &At<'_>, replaces: bool) -> String {
+    fn comment(&self, place: &At<'_>, before: Option<&str>) -> String {
         if !place.comments {
             return String::new();
         }
         let sign = if place.format == Format::Json { "//" } else { "#" };
-        let words = match replaces {
-            true => words::comment_replaced(self.look.lang, place.client.name()),
-            false => words::comment_added(self.look.lang, place.client.name()),
+        let (lang, client) = (self.look.lang, place.client.name());
+        let words = match before {
+            // What may be a secret stands in one place alone, and the relay's own address is nothing to go back to.
+            Some(raw)
+                if shown(raw) == raw
+                    && !raw.contains('\n')
+                    && !self.look.relay.is(raw.trim_matches(['"', '\''])) =>
+            {
+                words::comment_put_back(lang, client, raw)
+            }
+            Some(_) => words::comment_replaced(lang, client),
+            None => words::comment_added(lang, client),
         };
         format!("{sign} {words}")
     }

@@ -323,6 +323,28 @@ fn what_somebody_changed_since_stays() {
 }
 
 #[test]
+fn a_key_that_somebody_took_out_is_told_once() {
+    let scene = Scene::empty();
+    let own = "openai_base_url = \"https://gw.example/v1\"\n";
+    scene.write(".codex/config.toml", own);
+    scene.setup();
+    // A folder that is away for now takes nothing with it.
+    fs::rename(scene.home(".codex"), scene.home("away")).unwrap();
+    let fates = scene.undo();
+    assert!(fates.iter().any(|(key, fate)| key == "openai_base_url" && matches!(fate, Fate::Left(_))));
+    fs::rename(scene.home("away"), scene.home(".codex")).unwrap();
+    assert_eq!(scene.undo(), [("openai_base_url".to_owned(), Fate::Restored)]);
+    assert_eq!(scene.read(".codex/config.toml"), own);
+
+    scene.setup();
+    scene.write(".codex/config.toml", "model = \"x\"\n");
+    let why = "somebody removed it since; it stays out (before setup: https://gw.example/v1)";
+    assert!(scene.undo().contains(&("openai_base_url".to_owned(), Fate::Left(why.to_owned()))));
+    assert_eq!(scene.undo(), []);
+    assert_eq!(scene.read(".codex/config.toml"), "model = \"x\"\n");
+}
+
+#[test]
 fn the_relay_is_never_kept_as_what_was_there_before() {
     for (ours, earlier) in [
         ("http://localhost:8787/v1/", 0),

@@ -133,7 +133,10 @@ fn restored(lang: Lang, disk: &mut dyn Disk, file: &Path, entries: &[Entry]) -> 
     let mut done = Vec::new();
     for entry in entries.iter().rev() {
         let fate = take_back(lang, &mut document, entry);
-        if !matches!(fate, Fate::Left(_)) {
+        // A key that somebody took out of a file has nothing of ours any more; that is told once. A file that is missing
+        // may come back with the folder that it is in.
+        let taken_out = before.is_some() && !document.has(&entry.path);
+        if taken_out || !matches!(fate, Fate::Left(_)) {
             done.push(entry.clone());
         }
         undone.push(Undone {

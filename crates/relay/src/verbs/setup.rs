@@ -1,6 +1,6 @@
 //! `steady-relay setup` and `undo`: shows what would change, asks, and writes.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(crate) fn setup(flags: &Flags, options: &Options) -> Result<u8, Failure> {
     }
     let new_port = free_port(lang, &loaded, config.as_deref(), relay.port)?;
     relay.port = new_port.unwrap_or(relay.port);
-    let _alone = if options.dry_run { None } else { lock(&folder) };
+    let _alone = if options.dry_run { None } else { lock(&folder)? };
     let wish = Wish { clients, env_files, config, new_port };
     let mut plan = setup::prepare(lang, &machine, &relay, (&mut RealDisk, &notebook), &wish)
         .map_err(|error| Failure(1, format!("error: {}", error.said(lang))))?;
@@ -126,7 +126,8 @@ fn told(lang: Lang, options: &Options, (plan, done): (&Plan, &Done), is_silent: 
     }
     if done.written && !options.json {
         if done.failed.is_empty() {
-            say(&say_in::written(lang, &plan.clients().join(", ")));
+            let clients = plan.clients().into_iter().filter(|client| *client != Client::Relay.name());
+            say(&say_in::written(lang, &clients.collect::<Vec<_>>().join(", ")));
         }
         if is_silent {
             say(&say_in::start_relay(lang));
@@ -201,7 +202,7 @@ pub(crate) fn undo(flags: &Flags, options: &UndoOptions) -> Result<u8, Failure> 
         }
     }
     let (folder, notebook) = notebook(flags)?;
-    let _alone = if options.dry_run || !folder.exists() { None } else { lock(&folder) };
+    let _alone = if options.dry_run || !folder.exists() { None } else { lock(&folder)? };
     let undone = setup::undo(lang, &mut RealDisk, &notebook, &clients, !options.dry_run)
         .map_err(|error| Failure(1, format!("error: {}", error.said(lang))))?;
     let left = undone.iter().any(|key| matches!(key.fate, Fate::Left(_)));
@@ -249,11 +250,18 @@ fn notebook(flags: &Flags) -> Result<(PathBuf, Notebook), Failure> {
 }
 
 /// Keeps two of us from writing at once. A folder that cannot be written is told by the journal, and better.
-fn lock(folder: &Path) -> Option<File> {
-    std::fs::create_dir_all(folder).ok()?;
-    let file = File::options().create(true).append(true).open(folder.join("setup.lock")).ok()?;
-    file.lock().ok()?;
-    Some(file)
+fn lock(folder: &Path) -> Result<Option<File>, Failure> {
+    let made = std::fs::create_dir_all(folder);
+    let opened =
+        made.and_then(|()| File::options().create(true).append(true).open(folder.join("setup.lock")));
+    let Ok(file) = opened else { return Ok(None) };
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            Err(Failure(1, format!("error: {}", say_in::another_runs(words::lang()))))
+        }
+        // Not every file system has locks.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(file)),
+    }
 }
 
 /// Where clients reach the relay that these settings make.

@@ -94,9 +94,21 @@ relay_core::words! {
     }
 
     /// An organisation has the last word.
-    claude_managed(file: &str) {
+    managed(file: &str) {
         en: "{file}, which your organisation manages, names another address and wins";
         zh: "由组织管理的 {file} 指定了另一个地址，且优先级更高";
+    }
+
+    /// What Claude Code does not do with an address of its own.
+    claude_costs() {
+        en: "with any address of its own Claude Code turns some things off, such as Remote Control";
+        zh: "只要设置了自定义地址，Claude Code 就会关闭部分功能，例如远程控制";
+    }
+
+    /// A proxy is in the way of this machine itself.
+    proxy_in_between(variable: &str) {
+        en: "{variable} is set, and clients ask it for this machine, too: add 127.0.0.1,localhost to NO_PROXY where they start";
+        zh: "已设置 {variable}，客户端访问本机时也会经过它：请在其启动环境的 NO_PROXY 中加入 127.0.0.1,localhost";
     }
 
     /// A project's file wins in its folder.
@@ -193,6 +205,12 @@ relay_core::words! {
     comment_added(client: &str) {
         en: "set by steady-relay; to undo: `steady-relay undo {client}`, or delete this line and the next";
         zh: "由 steady-relay 写入；撤销：运行 `steady-relay undo {client}`，或删除本行和下一行";
+    }
+
+    /// The line above a key whose value may be shown. `raw` is that value.
+    comment_put_back(client: &str, raw: &str) {
+        en: "set by steady-relay; to undo: `steady-relay undo {client}`, or put back {raw}";
+        zh: "由 steady-relay 写入；撤销：运行 `steady-relay undo {client}`，或改回 {raw}";
     }
 
     /// The line above a key that was there.
@@ -325,6 +343,12 @@ relay_core::words! {
     do_by_hand(client: &str, what: &str) {
         en: "{client}: {what}";
         zh: "{client}：{what}";
+    }
+
+    /// Two at once.
+    another_runs() {
+        en: "another setup or undo is at work or waits for an answer\nhint: finish that one first";
+        zh: "另一个 setup 或 undo 正在运行或等待确认\nhint: 请先完成它";
     }
 
     /// The question.

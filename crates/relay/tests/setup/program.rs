@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
@@ -101,7 +102,9 @@ fn a_dry_run_shows_a_diff_without_secrets_and_writes_nothing() {
     let home = Home::with_clients();
     let before = home.files();
     let shown = home.run("setup --dry-run");
-    assert_eq!((shown.code, shown.err.as_str()), (0, ""));
+    let costs =
+        "note: with any address of its own Claude Code turns some things off, such as Remote Control\n";
+    assert_eq!((shown.code, shown.err.as_str()), (0, costs));
     let codex = home.0.join(CODEX).display().to_string();
     let expected = format!(
         "--- {codex}\n+++ {codex}\n@@ -2,0 +3,2 @@\n+# set by steady-relay; to undo: `steady-relay undo codex`, or delete this line and the next\n+openai_base_url = \"http://127.0.0.1:18787/v1\"\n"
@@ -201,6 +204,8 @@ fn the_users_own_service_becomes_an_upstream() {
         (&true.into(), &"https://gw.example/codex".into())
     );
     assert!(home.read(CODEX).contains("openai_base_url = \"http://127.0.0.1:18787/to/own-codex-2/v1\"\n"));
+    let put_back = "# set by steady-relay; to undo: `steady-relay undo codex`, or put back \"https://gw.example/codex\"\n";
+    assert!(home.read(CODEX).contains(put_back), "{}", home.read(CODEX));
     assert_eq!(home.run("config check").out, "ok\n");
     // It goes on naming its upstream.
     assert_eq!(home.run("setup --yes").out, "");
@@ -250,6 +255,79 @@ fn status_tells_where_clients_point() {
     let told = home.run("setup --status");
     assert_eq!(told.code, 0);
     assert!(told.out.contains("Claude Code is not set up: it asks its service directly\n"), "{}", told.out);
+}
+
+#[test]
+fn a_proxy_that_clients_would_ask_is_told() {
+    let home = Home::with_clients();
+    let told = |no_proxy: &str| {
+        let mut line = home.program("setup --dry-run");
+        ended(line.env("HTTP_PROXY", "http://me:secret7@proxy:1").env("NO_PROXY", no_proxy)).err
+    };
+    assert!(told("").contains("note: HTTP_PROXY is set, and clients ask it for this machine, too"));
+    assert!(!told("").contains("secret7"));
+    assert!(!told("corp, 127.0.0.1").contains("HTTP_PROXY"));
+}
+
+/// A relay that runs, ended at its end.
+struct Serving(Child);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _ended = self.0.wait();
+    }
+}
+
+#[test]
+fn a_relay_that_runs_is_known_with_a_token_and_without() {
+    for token in ["", "secret7-secret7-secret7-secret7"] {
+        let home = Home::with_clients();
+        let mut line = home.program("serve");
+        line.env("STEADY_RELAY_PORT", "0").env("STEADY_RELAY_TOKEN", token).stderr(Stdio::piped());
+        let mut relay = Serving(line.spawn().unwrap());
+        let said = BufReader::new(relay.0.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let port = said
+            .filter_map(|line| Some(line.split_once("listening on http://127.0.0.1:")?.1.to_owned()))
+            .next();
+        let port = port.unwrap().trim().to_owned();
+        let run = |line: &str| {
+            let mut line = home.program(line);
+            ended(line.env("STEADY_RELAY_PORT", &port).env("STEADY_RELAY_TOKEN", token))
+        };
+        let done = run("setup --yes");
+        assert_eq!(done.code, 0, "{}", done.err);
+        assert!(
+            !done.err.contains("does not run") && !done.out.contains("secret7"),
+            "{}{}",
+            done.err,
+            done.out
+        );
+        let path = if token.is_empty() { String::new() } else { format!("/~{token}") };
+        assert!(home.read(CODEX).contains(&format!("http://127.0.0.1:{port}{path}/v1")));
+        let status = run("setup --status --json");
+        assert_eq!(status.out.matches("\"standing\":\"relay\"").count(), 2, "{}", status.out);
+        assert!(!status.out.contains("secret7"));
+    }
+}
+
+#[test]
+fn two_at_once_do_not_get_in_each_others_way() {
+    let home = Home::with_clients();
+    home.write(".local/steady-relay/setup.lock", "");
+    let held = fs::File::open(home.0.join(".local/steady-relay/setup.lock")).unwrap();
+    held.lock().unwrap();
+    for line in ["setup --yes", "undo"] {
+        let second = home.run(line);
+        assert!(
+            second.code == 1 && second.err.contains("another setup or undo is at work"),
+            "{}",
+            second.err
+        );
+    }
+    assert_eq!(home.run("setup --dry-run").code, 0);
+    drop(held);
+    assert_eq!(home.run("setup --yes").code, 0);
 }
 
 #[test]

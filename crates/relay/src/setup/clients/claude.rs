@@ -66,7 +66,7 @@ fn beside(look: Look<'_>, home: &Home, finding: &mut Finding) {
         document.at(&["env", BASE_URL]).filter(|url| !look.relay.is(url)).map(|_| file.display().to_string())
     };
     if let Some(file) = elsewhere(Path::new(managed_file(home.system))) {
-        finding.way = Way::No(words::claude_managed(look.lang, &file));
+        finding.way = Way::No(words::managed(look.lang, &file));
     }
     let project = look.machine.folder.join(".claude");
     for name in ["settings.json", "settings.local.json"] {

@@ -6,11 +6,14 @@
 //! | key | `openai_base_url` at the top, with the version: every model request, in both login modes |
 //! | where it does nothing | with a `model_provider` of the user's own: then `model_providers.NAME.base_url` is the key |
 //! | cannot be moved | other providers that are built in (`--oss`, `amazon-bedrock`); they have no address in the file |
-//! | what undoes it | a profile (`NAME.config.toml`, or `[profiles.NAME]`) that names a provider or an address; `-c` |
+//! | what undoes it | `managed_config.toml` in `/etc/codex`, which wins; a profile (`NAME.config.toml`) that names a provider or an address; `-c` |
+//! | in older versions | `profile` and `[profiles.NAME]` in the same file; this one stops over them |
 //! | what is ignored | `OPENAI_BASE_URL`; `chatgpt_base_url` must be left alone |
 //! | when it counts | a running daemon takes it on for new threads |
 
-use super::{Client, Document, Finding, Format, Home, Look, Wanted, Way, folder};
+use std::path::Path;
+
+use super::{Client, Document, Finding, Format, Home, Look, Side, System, Wanted, Way, folder};
 use crate::words::setup as words;
 
 /// The provider that stands for OpenAI and ChatGPT.
@@ -36,12 +39,28 @@ pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
             finding
         };
         finding.notes.extend(profiles(look, &document, &folder));
+        // Where it is on Windows is read, not measured.
+        let managed = match home.system {
+            System::Linux | System::Mac => Path::new("/etc/codex/managed_config.toml").to_owned(),
+            System::Windows => folder.join("managed_config.toml"),
+        };
+        if home.side == Side::Here && names_another(look, &managed) {
+            let file = managed.display().to_string();
+            finding.way = Way::No(words::managed(look.lang, &file));
+        }
     }
     found.push(finding);
 }
 
+/// Whether a file beside the user's own names a provider or an address other than the relay's.
+fn names_another(look: Look<'_>, file: &Path) -> bool {
+    let Some(document) = look.peek(file, Format::Toml) else { return false };
+    let address = document.at(&["openai_base_url"]).is_some_and(|url| !look.relay.is(url));
+    address || document.at(&["model_provider"]).is_some()
+}
+
 /// The profiles whose sessions go elsewhere.
-fn profiles(look: Look<'_>, document: &Document, folder: &std::path::Path) -> Vec<String> {
+fn profiles(look: Look<'_>, document: &Document, folder: &Path) -> Vec<String> {
     let goes_elsewhere = |value: Option<&str>| value.is_some_and(|url| !look.relay.is(url));
     let inside = document.keys(&["profiles"]).into_iter().filter(|name| {
         document.at(&["profiles", name, "model_provider"]).is_some()
@@ -50,8 +69,7 @@ fn profiles(look: Look<'_>, document: &Document, folder: &std::path::Path) -> Ve
     let mut names: Vec<String> = inside.map(str::to_owned).collect();
     for file in (look.machine.list)(folder) {
         let Some(name) = file.strip_suffix(".config.toml") else { continue };
-        let Some(profile) = look.peek(&folder.join(&file), Format::Toml) else { continue };
-        if profile.at(&["model_provider"]).is_some() || goes_elsewhere(profile.at(&["openai_base_url"])) {
+        if names_another(look, &folder.join(&file)) {
             names.push(name.to_owned());
         }
     }

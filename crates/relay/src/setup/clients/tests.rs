@@ -111,6 +111,16 @@ fn codex_is_moved_by_the_key_that_counts() {
 }
 
 #[test]
+fn a_managed_file_of_codex_wins() {
+    let managed = "/etc/codex/managed_config.toml";
+    let with = |text: &str| Pretend::linux().file(CODEX, "").file(managed, text).only().standing;
+    assert!(matches!(with("openai_base_url = \"https://corp.example/v1\"\n"), Standing::Immovable(_)));
+    assert!(matches!(with("model_provider = \"corp\"\n"), Standing::Immovable(_)));
+    assert_eq!(with("model = \"gpt-x\"\n"), Standing::Unset);
+    assert_eq!(with("openai_base_url = \"http://127.0.0.1:8787/v1\"\n"), Standing::Unset);
+}
+
+#[test]
 fn profiles_of_codex_that_go_elsewhere_are_told() {
     let notes = Pretend::linux()
         .file(CODEX, "[profiles.a]\nmodel_provider = \"x\"\n[profiles.b]\nmodel = \"y\"\n")
