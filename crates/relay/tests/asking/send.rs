@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-use crate::program::{CONFIG, Home, QUICK, good, refusal, run};
+#[cfg(unix)]
+use crate::program::run;
+use crate::program::{CONFIG, Home, QUICK, good, refusal};
 
 const SOON: Duration = Duration::from_secs(20);
 const KEY: &str = "authorization: Bearer sk-test";
