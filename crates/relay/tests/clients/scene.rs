@@ -371,10 +371,6 @@ impl Folder {
         self.0.join("home/work")
     }
 
-    fn state(&self) -> PathBuf {
-        self.0.join("state")
-    }
-
     fn settings(&self) -> PathBuf {
         self.0.join("relay.toml")
     }
