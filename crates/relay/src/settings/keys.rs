@@ -181,7 +181,7 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         doc: "The folder for what the relay learns about the capacity of services and keeps over a restart: one small \
               file, `lanes.json`, that only its owner can read. It holds numbers and hashes, no credential and nothing \
               of a request, and relays may share it. Beside it is `token`, which whoever changes something at the relay \
-              shows. A relative path starts at the folder of this file. Not set: \
+              shows, and, where `tls` is set, the folder `tls` with the keys of https. A relative path starts at the folder of this file. Not set: \
               `steady-relay` in `$XDG_STATE_HOME` or `~/.local/state`, on macOS in `~/Library/Application Support` where \
               that variable is not set, on Windows in `%LOCALAPPDATA%`. Also `--state-dir` and `STEADY_RELAY_STATE_DIR`.",
         set: |relay, given| {
