@@ -69,26 +69,6 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         },
     },
     Key {
-        name: "tls",
-        shape: "true or false",
-        default: "false",
-        doc: "Whether https is spoken too, on the same port as http, for clients that insist on it. The certificate is made at \
-              the first start, by an authority of its own in the state folder, which clients have to trust: \
-              `steady-relay cert trust-help` says how. The relay of `run` speaks http alone. Also `--tls` and `STEADY_RELAY_TLS`.",
-        set: |relay, given| given.flag().map(|value| relay.tls = Some(value)),
-    },
-    Key {
-        name: "names",
-        shape: "list of names",
-        default: "[]",
-        doc: "Names and addresses by which clients reach the relay beside `localhost`, 127.0.0.1 and ::1, such as \
-              `relay.lan`. Its certificate and its own pages hold for them, too.",
-        set: |relay, given| {
-            relay.names = given.texts()?.into_iter().map(host_name).collect::<Result<_, _>>()?;
-            Ok(())
-        },
-    },
-    Key {
         name: "token",
         shape: "text",
         default: "",
@@ -171,6 +151,26 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
               so that no page you visit can spend your credentials.",
         set: |relay, given| {
             relay.allowed_origins = given.texts()?.into_iter().map(origin).collect::<Result<_, _>>()?;
+            Ok(())
+        },
+    },
+    Key {
+        name: "tls",
+        shape: "true or false",
+        default: "false",
+        doc: "Whether https is spoken too, on the same port as http, for clients that insist on it. The certificate is made at \
+              the first start, by an authority of its own in the state folder, which clients have to trust: \
+              `steady-relay cert trust-help` says how. The relay of `run` speaks http alone. Also `--tls` and `STEADY_RELAY_TLS`.",
+        set: |relay, given| given.flag().map(|value| relay.tls = Some(value)),
+    },
+    Key {
+        name: "names",
+        shape: "list of names",
+        default: "[]",
+        doc: "Names and addresses by which clients reach the relay beside `localhost`, 127.0.0.1 and ::1, such as \
+              `relay.lan`. Its certificate and its own pages hold for them, too.",
+        set: |relay, given| {
+            relay.names = given.texts()?.into_iter().map(host_name).collect::<Result<_, _>>()?;
             Ok(())
         },
     },
