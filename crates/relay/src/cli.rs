@@ -18,6 +18,7 @@ use relay_core::Lang;
 
 use crate::demo;
 use crate::doctor;
+use crate::https;
 use crate::recorded::TestRule;
 use crate::selftest;
 use crate::send;
@@ -394,47 +395,13 @@ pub enum Verb {
     },
     /// The certificate of https: what it is, how clients come to trust it, and a new one.
     #[command(after_help = CERT_EXAMPLES, after_long_help = CERT_EXAMPLES)]
-    Cert(CertArgs),
+    Cert(https::Options),
     /// Keep the relay running as a service of yours, from login on, without root.
     ///
     /// On Linux a unit of the user's systemd, which holds the port while the relay restarts; on macOS a launch agent;
     /// on Windows a task that starts at logon.
     #[command(after_help = SERVICE_EXAMPLES, after_long_help = SERVICE_EXAMPLES)]
     Service(service::Options),
-}
-
-/// What to do with the certificate.
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
-pub struct CertArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub verb: CertVerb,
-}
-
-/// What can be done with the certificate.
-#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum CertVerb {
-    /// Print what it holds for, until when, and its fingerprint.
-    Show {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Say for each client and system how it comes to trust the certificate.
-    TrustHelp {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Make a new one in place of what is there; clients have to trust it anew.
-    ///
-    /// Only needed where `names` were added, a file is damaged, or somebody else has seen the key: its end is seen to by
-    /// the relay itself.
-    Renew {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
 }
 
 /// What to do with the settings.

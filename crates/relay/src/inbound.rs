@@ -127,7 +127,8 @@ async fn arrive(shared: &Shared, stream: TcpStream) -> Option<(Wire<ClientSocket
     };
     let (socket, signs) = ClientSocket::new(stream, shared.config.limits.stall);
     let Some(https) = https else { return Some((Wire::Plain(socket), signs)) };
-    match Wire::secured(https, socket).await {
+    // Boxed, as all that few connections need.
+    match Box::pin(Wire::secured(https, socket)).await {
         Ok(wire) => Some((wire, signs)),
         Err(error) => {
             if is_distrust(&error) && shared.warn_of_distrust_once() {

@@ -37,6 +37,9 @@ const LEAF_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
 /// Clocks that are a little behind take it, too.
 const SLACK: Duration = DAY;
 
+/// What the authority calls itself.
+const AUTHORITY: &str = "Steady Relay local authority";
+
 /// Names of this machine for itself.
 const OWN: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
@@ -83,6 +86,8 @@ pub struct Facts {
     pub fingerprint: String,
     /// The names that it may vouch for, beside addresses.
     pub names: Vec<String>,
+    /// Whether the relay made it, rather than somebody who put another one in its place.
+    is_own: bool,
 }
 
 /// The authority.
@@ -145,6 +150,10 @@ impl Authority {
         let (at, key_at) = paths(state);
         match Self::look(state)? {
             Some(found) if found.facts.ends > now + LEAF_LIFE => Ok(found),
+            Some(other) if !other.facts.is_own => {
+                let ended = || HttpsError::Damaged(at, "it has ended".to_owned());
+                (other.facts.ends > now).then_some(other).ok_or_else(ended)
+            }
             Some(old) => {
                 write(&at, &certificate_of(&old.key, &old.facts.names, now)?, private::replace)?;
                 Self::look(state)?.ok_or(HttpsError::NoneYet(at))
@@ -254,7 +263,7 @@ fn subject(name: &str) -> DistinguishedName {
 /// The certificate of an authority, in PEM.
 fn certificate_of(key: &KeyPair, names: &[String], now: SystemTime) -> Result<String, HttpsError> {
     let mut params = CertificateParams::default();
-    params.distinguished_name = subject("Steady Relay local authority");
+    params.distinguished_name = subject(AUTHORITY);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -294,6 +303,7 @@ fn facts(path: &Path, certificate: &CertificateDer<'_>, key: &KeyPair) -> Result
         ends: at(parsed.validity().not_after.timestamp()),
         fingerprint: fingerprint.join(":"),
         names: permitted(&parsed),
+        is_own: parsed.subject().iter_common_name().any(|name| name.as_str() == Ok(AUTHORITY)),
     })
 }
 
@@ -350,6 +360,28 @@ mod tests {
         let new = Authority::open(&state, &[], later).unwrap();
         assert_eq!(new.facts().ends, later + AUTHORITY_LIFE);
         assert_eq!(old.key.serialize_der(), new.key.serialize_der());
+        std::fs::remove_dir_all(&state).unwrap();
+    }
+
+    #[test]
+    fn an_authority_of_somebody_else_is_used_as_long_as_it_holds_and_never_replaced() {
+        let state = folder("foreign");
+        Authority::open(&state, &[], now()).unwrap();
+        let (at, key_at) = paths(&state);
+        let key = KeyPair::from_pem(&std::fs::read_to_string(key_at).unwrap()).unwrap();
+        let mut params = CertificateParams::default();
+        params.distinguished_name = subject("The authority of our house");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.not_before = (now() - DAY).into();
+        params.not_after = (now() + DAY).into();
+        let pem = params.self_signed(&key).unwrap().pem();
+        std::fs::write(&at, &pem).unwrap();
+        let theirs = Authority::open(&state, &[], now()).unwrap();
+        assert_eq!(theirs.leaf(&[], now()).unwrap().renew_at, now() + DAY * 2 / 3);
+        assert!(
+            matches!(Authority::open(&state, &[], now() + DAY), Err(HttpsError::Damaged(path, _)) if path == at)
+        );
+        assert_eq!(std::fs::read_to_string(&at).unwrap(), pem);
         std::fs::remove_dir_all(&state).unwrap();
     }
 

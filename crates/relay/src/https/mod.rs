@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
+use clap::{Args, Subcommand};
 use relay_core::config::Config;
 use rustls::ServerConfig;
 use rustls::crypto::ring::default_provider;
@@ -21,6 +22,40 @@ pub(crate) use wire::{Opening, Wire, begins_tls, is_distrust};
 
 use crate::words::{self, https as say};
 use authority::{Authority, HttpsError};
+
+/// What to do with the certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Options {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What can be done with the certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum Verb {
+    /// Print what it holds for, until when, and its fingerprint.
+    Show {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say for each client and system how it comes to trust the certificate.
+    TrustHelp {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a new one in place of what is there; clients have to trust it anew.
+    ///
+    /// Only needed where `names` were added, a file is damaged, or somebody else has seen the key: its end is seen to by
+    /// the relay itself.
+    Renew {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
 
 /// TLS for clients.
 #[derive(Debug)]

@@ -71,26 +71,6 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         },
     },
     Key {
-        name: "tls",
-        shape: "true or false",
-        default: "false",
-        doc: "Whether https is spoken too, on the same port as http, for clients that insist on it. The certificate is made at \
-              the first start, by an authority of its own in the state folder, which clients have to trust: \
-              `steady-relay cert trust-help` says how. The relay of `run` speaks http alone. Also `--tls` and `STEADY_RELAY_TLS`.",
-        set: |relay, given| given.flag().map(|value| relay.tls = Some(value)),
-    },
-    Key {
-        name: "names",
-        shape: "list of names",
-        default: "[]",
-        doc: "Names and addresses by which clients reach the relay beside `localhost`, 127.0.0.1 and ::1, such as \
-              `relay.lan`. Its certificate and its own pages hold for them, too.",
-        set: |relay, given| {
-            relay.names = given.texts()?.into_iter().map(host_name).collect::<Result<_, _>>()?;
-            Ok(())
-        },
-    },
-    Key {
         name: "token",
         shape: "text",
         default: "",
@@ -190,13 +170,33 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         },
     },
     Key {
+        name: "tls",
+        shape: "true or false",
+        default: "false",
+        doc: "Whether https is spoken too, on the same port as http, for clients that insist on it. The certificate is made at \
+              the first start, by an authority of its own in the state folder, which clients have to trust: \
+              `steady-relay cert trust-help` says how. The relay of `run` speaks http alone. Also `--tls` and `STEADY_RELAY_TLS`.",
+        set: |relay, given| given.flag().map(|value| relay.tls = Some(value)),
+    },
+    Key {
+        name: "names",
+        shape: "list of names",
+        default: "[]",
+        doc: "Names and addresses by which clients reach the relay beside `localhost`, 127.0.0.1 and ::1, such as \
+              `relay.lan`. Its certificate and its own pages hold for them, too.",
+        set: |relay, given| {
+            relay.names = given.texts()?.into_iter().map(host_name).collect::<Result<_, _>>()?;
+            Ok(())
+        },
+    },
+    Key {
         name: "state_dir",
         shape: "path",
         default: "",
         doc: "The folder for what the relay learns about the capacity of services and keeps over a restart: one small \
               file, `lanes.json`, that only its owner can read. It holds numbers and hashes, no credential and nothing \
               of a request, and relays may share it. Beside it is `token`, which whoever changes something at the relay \
-              shows. A relative path starts at the folder of this file. Not set: \
+              shows, and, where `tls` is set, the folder `tls` with the keys of https. A relative path starts at the folder of this file. Not set: \
               `steady-relay` in `$XDG_STATE_HOME` or `~/.local/state`, on macOS in `~/Library/Application Support` where \
               that variable is not set, on Windows in `%LOCALAPPDATA%`. Also `--state-dir` and `STEADY_RELAY_STATE_DIR`.",
         set: |relay, given| {

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use serde_json::json;
-use steady_relay::cli::{CertVerb, Flags};
+use steady_relay::cli::Flags;
 use steady_relay::clock::{Clock as _, SystemClock};
 use steady_relay::https::authority::{Authority, Facts, HttpsError};
-use steady_relay::https::{certificate_path, help};
+use steady_relay::https::{Verb, certificate_path, help};
 use steady_relay::settings::Loaded;
 use steady_relay::words::{self, https as table};
 
@@ -20,16 +20,16 @@ impl From<HttpsError> for Failure {
 }
 
 /// Carries out one of the verbs.
-pub(crate) fn cert(flags: &Flags, verb: &CertVerb) -> Result<u8, Failure> {
+pub(crate) fn cert(flags: &Flags, verb: &Verb) -> Result<u8, Failure> {
     let Loaded { config, .. } = load(flags, &files(flags))?;
     let state: PathBuf = config.state_dir.clone().ok_or(HttpsError::NoFolder)?;
     let path = certificate_path(&state);
     match *verb {
-        CertVerb::Show { json } => match Authority::look(&state)? {
+        Verb::Show { json } => match Authority::look(&state)? {
             Some(authority) => show(authority.facts(), json),
             None => Err(HttpsError::NoneYet(path).into()),
         },
-        CertVerb::TrustHelp { json } => {
+        Verb::TrustHelp { json } => {
             if !path.exists() {
                 say(&format!("note: {}", HttpsError::NoneYet(path.clone())));
             }
@@ -39,7 +39,7 @@ pub(crate) fn cert(flags: &Flags, verb: &CertVerb) -> Result<u8, Failure> {
                 print(&help::words(words::lang(), &path))
             }
         }
-        CertVerb::Renew { json } => {
+        Verb::Renew { json } => {
             let authority = Authority::renew(&state, &config.names, SystemClock.wall())?;
             if json {
                 return show(authority.facts(), true);

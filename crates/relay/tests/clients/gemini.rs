@@ -89,6 +89,15 @@ async fn status_503_twice() -> Result<()> {
 }
 
 #[tokio::test]
+async fn it_trusts_the_relay_over_https_by_node_extra_ca_certs() -> Result<()> {
+    let script = script(times(2, &gemini::overloaded()), gemini::good);
+    let ran = gemini_cli(Via::RelayOverHttps("NODE_EXTRA_CA_CERTS"), script).await?;
+    assert_done(&ran);
+    assert_eq!(ran.sends(), 3, "{ran}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn overloaded_by_the_first_event() -> Result<()> {
     let script = || script(times(2, &gemini::overloaded_in_stream()), gemini::good);
     let relayed = gemini_cli(Via::Relay, script()).await?;
