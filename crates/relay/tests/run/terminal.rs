@@ -102,6 +102,19 @@ async fn the_title_says_what_is_held_and_comes_back() {
     assert_eq!(place.read("ended").trim(), "code 0");
 }
 
+/// Its clock is the real one: a call is held for ten seconds first.
+#[tokio::test]
+async fn a_relay_of_the_clients_own_has_the_title_as_well() {
+    let up = Upstream::start(full()).await.unwrap();
+    let place = Place::new();
+    place.client("job", ASKS);
+    let Some(tmux) = Tmux::start(&place, &format!("{RUN} run --upstream {} -- job", up.url())) else {
+        return skipped();
+    };
+    let title = tmux.until_title(|title| title.contains("held ")).await;
+    assert!(title.starts_with("gpt-x at capacity, held 1"), "{title}");
+}
+
 #[tokio::test]
 async fn the_title_stays_where_it_is_switched_off() {
     let up =
