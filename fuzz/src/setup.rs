@@ -166,10 +166,10 @@ fn edited_between(client: Client, path: &Path, file: &[u8], at: usize) {
 fn says_nothing(client: Client, path: &Path, file: &[u8]) {
     let text = String::from_utf8_lossy(file);
     let planted = match (client, text.split_once('{')) {
-        (Client::Claude | Client::Opencode, Some((before, after))) => {
+        (Client::Claude | Client::Opencode, Some((before, after))) if before.trim().is_empty() => {
             format!("{before}{{\"planted\": \"{SECRET}\", {after}")
         }
-        (Client::Claude | Client::Opencode, None) => return,
+        (Client::Claude | Client::Opencode, _) => return,
         (Client::EnvFile, _) => format!("PLANTED={SECRET}\n{text}"),
         _ => format!("planted = \"{SECRET}\"\n{text}"),
     };

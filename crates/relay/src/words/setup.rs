@@ -341,8 +341,8 @@ relay_core::words! {
 
     /// A client of which only the user can do it.
     do_by_hand(client: &str, what: &str) {
-        en: "{client}: {what}";
-        zh: "{client}：{what}";
+        en: "{client}, by hand: {what}";
+        zh: "{client}，手动设置：{what}";
     }
 
     /// Two at once.
@@ -432,6 +432,6 @@ relay_core::words! {
     /// One line of the status.
     state_line(client: &str, standing: &str) {
         en: "{client} {standing}";
-        zh: "{client}：{standing}";
+        zh: "客户端 {client}：{standing}";
     }
 }

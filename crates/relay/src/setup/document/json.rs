@@ -107,8 +107,9 @@ pub(super) fn place(document: &Document, path: &[String], comment: &str) -> Opti
 fn in_nothing(text: &str, path: &[String], style: &Style<'_>) -> Place {
     let (head, foot) = style.around(path, &style.unit);
     let nl = style.nl;
-    let kept = text.trim_end();
-    let gap = if kept.is_empty() { "" } else { nl };
+    // Comments stay as they are; blanks alone are nothing.
+    let kept = if text.trim().is_empty() { "" } else { text };
+    let gap = if kept.is_empty() || kept.ends_with('\n') { "" } else { nl };
     let lead = format!("{kept}{gap}{{{nl}{head}");
     let splice =
         Splice { was: text.to_owned(), lead, tail: format!("{foot}{nl}}}{nl}"), made: path.len() - 1 };
