@@ -126,7 +126,7 @@ fn place(url: &str, config: &Config) -> Result<(Option<Upstream>, String), Unfit
     let base = format!("{scheme}://{authority}").parse::<BaseUrl>();
     let base = base.map_err(|why| Unfit(send::url_unfit(lang(), &why.why)))?;
     let mut upstream = upstream(base, uri.path(), config);
-    let asked = if admin::is_ours(uri.path()) || path.starts_with("/to/") {
+    let asked = if admin::is_ours(uri.path()) || path.starts_with("/to/") || path.starts_with("/~") {
         // The relay would take it for itself.
         "send".clone_into(&mut upstream.name);
         format!("/to/send{path}")
@@ -309,6 +309,7 @@ mod tests {
             ("https://a.example/healthz", "https://a.example", "/to/send/healthz"),
             ("https://a.example/__steady/status", "https://a.example", "/to/send/__steady/status"),
             ("https://a.example/to/b", "https://a.example", "/to/send/to/b"),
+            ("http://127.0.0.1:1/~0a/v1", "http://127.0.0.1:1", "/to/send/~0a/v1"),
         ];
         for (url, origin, asked) in rows {
             let request = request(&of(&[url])).unwrap();
