@@ -19,6 +19,7 @@ mod codex;
 mod codex_ws;
 mod front;
 mod gemini;
+mod notices;
 mod opencode;
 mod scene;
 mod sdks;

@@ -237,6 +237,82 @@ fn toml_text(path: &Path) -> String {
     serde_json::Value::from(path.display().to_string()).to_string()
 }
 
+/// Runs a client on a terminal, with a relay under these settings, until its screen shows each of `wanted` in turn; the
+/// last screen of each. `None` where there is no tmux.
+pub(crate) async fn on_terminal(
+    client: &dyn Client,
+    settings: &str,
+    service: SocketAddr,
+    wanted: &[&str],
+) -> Result<Option<Vec<String>>> {
+    if std::process::Command::new("tmux").arg("-V").output().is_err() {
+        return Ok(None);
+    }
+    let tools = Tools::find()?;
+    let folder = Folder::new()?;
+    client.furnish(&folder.home())?;
+    fs::write(folder.settings(), settings)?;
+    let relay = Relay::start(&tools, Some(&folder.settings()), service).await?;
+    let line = client.line(&tools, &folder.home(), Some(&format!("http://{}", relay.addr)));
+    let terminal = Terminal::start(&line, &tools, &folder)?;
+    let mut screens = Vec::new();
+    let until = Instant::now() + LONGEST;
+    for wanted in wanted {
+        loop {
+            let screen = terminal.screen()?;
+            if screen.contains(wanted) {
+                screens.push(screen);
+                break;
+            }
+            if Instant::now() > until {
+                bail!("the screen never shows {wanted:?}:\n{screen}\n--- relay\n{}", relay.log());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+    Ok(Some(screens))
+}
+
+/// A terminal of tmux, gone when dropped.
+struct Terminal(PathBuf);
+
+impl Terminal {
+    fn start(line: &Line, tools: &Tools, folder: &Folder) -> Result<Self> {
+        let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
+        let mut script = format!("cd {}\n", quoted(&folder.work().display().to_string()));
+        let home = folder.home().display().to_string();
+        let env = [("HOME", home), ("PATH", tools.path()), ("LANG", "C.UTF-8".to_owned())];
+        for (name, value) in env.iter().chain(&line.env) {
+            script += &format!("export {name}={}\n", quoted(value));
+        }
+        script +=
+            &format!("exec {}\n", line.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
+        let file = folder.0.join("line");
+        fs::write(&file, script)?;
+        // Short: the path of a socket may not be long.
+        let terminal = Self(std::env::temp_dir().join(folder.0.file_name().unwrap_or_default()));
+        let start = ["-f", "/dev/null", "new-session", "-d", "-x", "200", "-y", "40"];
+        terminal.ask(&start, &format!("sh {}", quoted(&file.display().to_string())))?;
+        Ok(terminal)
+    }
+
+    fn ask(&self, words: &[&str], last: &str) -> Result<String> {
+        let asked = std::process::Command::new("tmux").arg("-S").arg(&self.0).args(words).arg(last).output();
+        let asked = asked.context("cannot start tmux")?;
+        Ok(String::from_utf8_lossy(&asked.stdout).into_owned())
+    }
+
+    fn screen(&self) -> Result<String> {
+        self.ask(&["capture-pane"], "-p")
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        drop(self.ask(&[], "kill-server"));
+    }
+}
+
 /// `steady-relay run --` in front of the client.
 fn wrapper(tools: &Tools, folder: &Folder, upstream: &str) -> Vec<String> {
     let (relay, settings) = (tools.relay.display().to_string(), folder.settings().display().to_string());
