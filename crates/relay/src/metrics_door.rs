@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 use crate::guard::{Guard, path_and_query};
 use crate::observe::LaneName;
 use crate::observe::metrics::{self, Metrics};
+use crate::words::{door, lang};
 
 /// So many connections are served at once; who comes then waits to be accepted.
 const CONNECTIONS: usize = 16;
@@ -94,8 +95,9 @@ async fn connection(stream: TcpStream, door: Door) {
 
 impl Door {
     fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
-        let refused =
-            |status, words: &dyn std::fmt::Display| text(status, &format!("steady-relay: {words}\n"));
+        let refused = |status, words: &dyn std::fmt::Display| {
+            text(status, &(door::refusal(lang(), &words.to_string()) + "\n"))
+        };
         if let Err(refusal) = self.guard.control(request.headers()) {
             return refused(refusal.status(), &refusal);
         }
@@ -105,10 +107,10 @@ impl Door {
             Err(refusal) => return refused(refusal.status(), &refusal),
         };
         if path.split('?').next() != Some("/metrics") {
-            return refused(StatusCode::NOT_FOUND, &"nothing here\nhint: metrics are at /metrics");
+            return refused(StatusCode::NOT_FOUND, &door::metrics_elsewhere(lang()));
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let mut response = refused(StatusCode::METHOD_NOT_ALLOWED, &"metrics can only be read");
+            let mut response = refused(StatusCode::METHOD_NOT_ALLOWED, &door::metrics_only_read(lang()));
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }

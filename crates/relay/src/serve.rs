@@ -328,7 +328,7 @@ async fn forward(
     let target = match by_head {
         // Over HTTP the client hears why.
         Err(_) if asks_on_websocket => {
-            return Ok(tunnel::use_http("where this goes is not clear, and HTTP says what to do"));
+            return Ok(tunnel::use_http(&door::http_says_why(lang())));
         }
         Err(refusal) if upgrades || !may_be_routed => {
             return Ok(refuse(&shared, request, path_of(&full), refusal.into()).await);
@@ -430,11 +430,11 @@ async fn upgrade(
 ) -> Response<ReplyBody> {
     let choice = door.target.upstream.websocket.unwrap_or(shared.config.websocket);
     match choice {
-        Websocket::Refuse if asks => tunnel::use_http("websocket = \"refuse\" is set"),
-        Websocket::Speak if by_body => tunnel::use_http("a [[route]] picks the upstream by the body"),
+        Websocket::Refuse if asks => tunnel::use_http(&door::websocket_refused(lang())),
+        Websocket::Speak if by_body => tunnel::use_http(&door::websocket_by_body(lang())),
         // There would never be room for a message.
         Websocket::Speak if asks && shared.config.bodies.total < shared.config.limits.message => {
-            tunnel::use_http("bodies.total is less than limits.message")
+            tunnel::use_http(&door::websocket_without_room(lang()))
         }
         Websocket::Speak if asks && !door.wishes.off => {
             Box::pin(websocket::open(shared, request, door)).await

@@ -17,6 +17,7 @@ use crate::reply::{ReplyBody, pass_on, text};
 use crate::shared::Shared;
 use crate::target::Target;
 use crate::upstream::Ask;
+use crate::words::{door, lang};
 
 /// Whether a request asks to change the protocol, and to one that a tunnel can carry.
 ///
@@ -53,8 +54,7 @@ fn names(headers: &HeaderMap, protocol: &str) -> bool {
 
 /// Tells a client to go on over HTTP: Codex does at once and for the whole session on 426, and on nothing else.
 pub(crate) fn use_http(why: &str) -> Response<ReplyBody> {
-    let words = format!("steady-relay: use HTTP for this address: {why}\n");
-    let mut response = text(StatusCode::UPGRADE_REQUIRED, &words);
+    let mut response = text(StatusCode::UPGRADE_REQUIRED, &door::use_http(lang(), why));
     // RFC 9110, section 15.5.22: the answer names what to upgrade to.
     response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("HTTP/1.1"));
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
@@ -80,14 +80,13 @@ pub(crate) async fn open(
     let sending = shared.upstreams.send(Ask { way, request: ask, fresh: true, may_reuse_stale: false });
     let timeouts = &shared.config.timeouts;
     let within = timeouts.first_byte.unwrap_or(timeouts.first_byte_unknown);
-    let failed = |status, why: &str| {
-        text(status, &format!("steady-relay: cannot open a tunnel to {}: {why}\n", upstream.url.host()))
-    };
+    let failed =
+        |status, why: &str| text(status, &door::no_tunnel(lang(), &upstream.url.host().to_string(), why));
     let mut answer = match tokio::time::timeout(within, sending).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(unsent)) => return failed(StatusCode::BAD_GATEWAY, &unsent.detail),
         Err(_elapsed) => {
-            let why = format!("no answer within {} s", within.as_secs_f64());
+            let why = door::no_answer_within(lang(), within.as_secs_f64());
             return failed(StatusCode::GATEWAY_TIMEOUT, &why);
         }
     };

@@ -128,9 +128,7 @@ impl Authority {
         let (at, key_at) = paths(state);
         match (read(&at)?, read(&key_at)?) {
             (None, _) => Ok(None),
-            (Some(_), None) => {
-                Err(HttpsError::Damaged(key_at, "it is not there, and its certificate is".to_owned()))
-            }
+            (Some(_), None) => Err(HttpsError::Damaged(key_at, say::key_missing(words::lang()))),
             (Some(certificate), Some(key)) => {
                 let key = parse_key(&key_at, &key)?;
                 let certificate = CertificateDer::from_pem_slice(certificate.as_bytes())
@@ -151,7 +149,7 @@ impl Authority {
         match Self::look(state)? {
             Some(found) if found.facts.ends > now + LEAF_LIFE => Ok(found),
             Some(other) if !other.facts.is_own => {
-                let ended = || HttpsError::Damaged(at, "it has ended".to_owned());
+                let ended = || HttpsError::Damaged(at, say::has_ended(words::lang()));
                 (other.facts.ends > now).then_some(other).ok_or_else(ended)
             }
             Some(old) => {
@@ -235,7 +233,7 @@ fn read(path: &Path) -> Result<Option<String>, HttpsError> {
     match private::read(path, LONGEST) {
         Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => Ok(Some(text)),
-            Err(_binary) => Err(HttpsError::Damaged(path.to_owned(), "it is no PEM".to_owned())),
+            Err(_binary) => Err(HttpsError::Damaged(path.to_owned(), say::no_pem(words::lang()))),
         },
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(HttpsError::File(path.to_owned(), error)),
@@ -251,7 +249,7 @@ fn write(path: &Path, text: &str, by: fn(&Path, &[u8]) -> io::Result<()>) -> Res
 /// What a parser says of a key is not repeated: it could hold a part of it.
 fn parse_key(path: &Path, text: &str) -> Result<KeyPair, HttpsError> {
     KeyPair::from_pem(text)
-        .map_err(|_secret| HttpsError::Damaged(path.to_owned(), "it holds no private key".to_owned()))
+        .map_err(|_secret| HttpsError::Damaged(path.to_owned(), say::no_private_key(words::lang())))
 }
 
 fn subject(name: &str) -> DistinguishedName {
@@ -285,14 +283,14 @@ fn is_address(name: &str) -> bool {
 
 /// Reads a certificate, which has to be that of an authority with this key.
 fn facts(path: &Path, certificate: &CertificateDer<'_>, key: &KeyPair) -> Result<Facts, HttpsError> {
-    let damaged = |why: &str| HttpsError::Damaged(path.to_owned(), why.to_owned());
+    let damaged = |why: String| HttpsError::Damaged(path.to_owned(), why);
     let (_, parsed) = x509_parser::parse_x509_certificate(certificate)
-        .map_err(|_unreadable| damaged("it holds no certificate that can be read"))?;
+        .map_err(|_unreadable| damaged(say::no_certificate(words::lang())))?;
     if !parsed.is_ca() {
-        return Err(damaged("its certificate is not one of an authority"));
+        return Err(damaged(say::no_authority(words::lang())));
     }
     if parsed.public_key().raw != key.subject_public_key_info() {
-        return Err(damaged("its certificate does not belong to the key beside it"));
+        return Err(damaged(say::other_key(words::lang())));
     }
     let at = |seconds: i64| SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
     let digest = ring::digest::digest(&ring::digest::SHA256, certificate);

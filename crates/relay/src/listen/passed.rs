@@ -6,6 +6,8 @@ use std::net::{SocketAddr, TcpListener};
 
 use super::Bound;
 
+use crate::words::{lang, start};
+
 /// More sockets than anybody passes to a relay: a number beyond it is garbage.
 const MOST: usize = 16;
 
@@ -20,21 +22,15 @@ struct Announced {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PassedError {
     /// The number of them is none.
-    #[error(
-        "LISTEN_FDS is `{0}`, which is no number of sockets from 0 to {MOST}\nhint: unset it, or see to the unit that starts the relay"
-    )]
+    #[error("{}", start::passed_count(lang(), .0, MOST))]
     Count(String),
     /// One of them is something else.
-    #[error("{0} that the service manager passed is no listening TCP socket{1}\nhint: {HINT}")]
+    #[error("{}", start::passed_no_listener(lang(), .0, .1))]
     NotListening(String, String),
     /// One of them can be reached from other machines.
-    #[error(
-        "{0} that the service manager passed listens on {1}, beyond loopback, and no token is set\nhint: set STEADY_RELAY_TOKEN in an env file, or have the unit listen on 127.0.0.1"
-    )]
+    #[error("{}", start::passed_beyond(lang(), .0, &.1.to_string()))]
     Beyond(String, SocketAddr),
 }
-
-const HINT: &str = "the unit has to say `ListenStream=127.0.0.1:8787` or the like, and `Accept=no`";
 
 /// Takes the sockets that were passed to this process, if any were. Call it once, and before there are threads: the
 /// variables that announce them are removed.
@@ -69,8 +65,8 @@ impl Announced {
     /// How one of them is named to people.
     fn shown(&self, at: usize) -> String {
         match self.names.get(at).map(String::as_str) {
-            None | Some("" | "unknown") => format!("socket {}", at + 1),
-            Some(name) => format!("socket {} (`{}`)", at + 1, name.escape_debug()),
+            None | Some("" | "unknown") => start::socket(lang(), at + 1),
+            Some(name) => start::named_socket(lang(), at + 1, &name.escape_debug().to_string()),
         }
     }
 }
@@ -83,12 +79,12 @@ fn taken(announced: &Announced) -> Result<Vec<TcpListener>, PassedError> {
         let socket = match passed.take_tcp_listener(at) {
             Ok(Some(socket)) => socket,
             Ok(None) => return Err(wrong(String::new())),
-            Err(error) => return Err(wrong(format!(": {error}"))),
+            Err(error) => return Err(wrong(start::because(lang(), &error.to_string()))),
         };
         match rustix::net::sockopt::socket_acceptconn(&socket) {
             Ok(true) => Ok(socket),
-            Ok(false) => Err(wrong(": it does not listen".to_owned())),
-            Err(error) => Err(wrong(format!(": {error}"))),
+            Ok(false) => Err(wrong(start::because(lang(), &start::does_not_listen(lang())))),
+            Err(error) => Err(wrong(start::because(lang(), &error.to_string()))),
         }
     };
     (0..announced.count).map(one).collect()
@@ -108,8 +104,10 @@ fn taken(announced: &Announced) -> Result<Vec<TcpListener>, PassedError> {
 pub fn use_passed(sockets: Vec<TcpListener>, port: u16, has_token: bool) -> Result<Bound, PassedError> {
     let mut bound = Bound { sockets: Vec::new(), port: 0, notices: Vec::new() };
     for (at, socket) in sockets.into_iter().enumerate() {
-        let named = format!("socket {}", at + 1);
-        let wrong = |error: std::io::Error| PassedError::NotListening(named.clone(), format!(": {error}"));
+        let named = start::socket(lang(), at + 1);
+        let wrong = |error: std::io::Error| {
+            PassedError::NotListening(named.clone(), start::because(lang(), &error.to_string()))
+        };
         let address = socket.local_addr().map_err(wrong)?;
         if !address.ip().to_canonical().is_loopback() && !has_token {
             return Err(PassedError::Beyond(named, address));
@@ -123,11 +121,7 @@ pub fn use_passed(sockets: Vec<TcpListener>, port: u16, has_token: bool) -> Resu
         bound.sockets.push(socket);
     }
     if port != bound.port && port != 0 {
-        bound.notices.push(format!(
-            "the service manager passed port {}, which holds, and the settings say {port}: `steady-relay service \
-             install` brings them together",
-            bound.port
-        ));
+        bound.notices.push(start::passed_other_port(lang(), bound.port, port));
     }
     Ok(bound)
 }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use super::files::dot_env;
 use super::variables::{OF_LITELLM, of_environment, values};
 use super::{Own, Plan, RelayAddr, RunError, Surroundings};
+use crate::words::{lang, run};
 
 /// The flag, key and variable of aider itself for OpenAI's address, which it hands to LiteLLM as this variable.
 const FLAG: &str = "--openai-api-base";
@@ -65,7 +66,7 @@ impl Given {
 
     fn own(&self, name: &str) -> Option<Own> {
         let (_, url) = self.set.iter().rev().find(|(set, value)| set == name && !value.is_empty())?;
-        Some(Own { url: url.clone(), origin: format!("{name} on the command line") })
+        Some(Own { url: url.clone(), origin: run::on_command_line(lang(), name) })
     }
 }
 
@@ -95,7 +96,7 @@ impl Files {
         self.0.iter().find_map(|(file, text)| {
             let is_conf = file.extension().is_some_and(|ending| ending == "yml");
             let url = if is_conf { in_conf(text, name) } else { in_env(text, name) }?;
-            Some(Own { url, origin: format!("{name} in {}", file.display()) })
+            Some(Own { url, origin: run::in_place(lang(), name, &file.display().to_string()) })
         })
     }
 }

@@ -53,12 +53,12 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
         let from_files = layers.iter().find_map(|layer| Some((layer.variable(name)?, layer)));
         match from_files {
             Some((value, layer)) => Some((value, layer.origin.clone(), layer.kind)),
-            None => Some((around.variable(name)?, "the environment".to_owned(), Kind::Environment)),
+            None => Some((around.variable(name)?, String::new(), Kind::Environment)),
         }
     };
     for cloud in OTHER_CLOUDS {
         if find(cloud).is_some_and(|(value, ..)| !matches!(value.as_str(), "0" | "false" | "no" | "off")) {
-            plan.notices.push(format!("{cloud} is set: Claude Code's requests go around the relay"));
+            plan.notices.push(words::run::claude_cloud(words::lang(), cloud));
         }
     }
     if is_subscription(around, &layers, &|name| find(name).is_some()) {
@@ -82,13 +82,18 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
             .or_else(|| Some(find(name)?.0))
     }));
     if let Some((url, origin, kind)) = find(BASE_URL) {
-        let own = Own { url, origin: format!("{BASE_URL} in {origin}") };
+        let lang = words::lang();
+        let origin = match kind {
+            Kind::Environment => words::run::in_environment(lang, BASE_URL),
+            Kind::Managed | Kind::Settings => words::run::in_place(lang, BASE_URL, &origin),
+        };
+        let own = Own { url, origin };
         let base = if relay.has_upstream { relay.base() } else { plan.stand_in("claude", &own, relay)? };
         if kind == Kind::Managed {
             return Err(RunError::Immovable {
                 client: "claude",
-                why: format!("{} wins over everything a session can say", own.origin),
-                hint: format!("ask whoever manages that file to set {BASE_URL} to a relay that stays up"),
+                why: words::run::claude_managed(lang, &own.origin),
+                hint: words::run::claude_ask_manager(lang, BASE_URL),
             });
         }
         if kind == Kind::Settings {
@@ -170,9 +175,14 @@ fn layers(given: &Given, around: Surroundings<'_>, notices: &mut Vec<String>) ->
             layers.push(Layer { origin: path.display().to_string(), kind, settings });
         }
         Ok(Some(Err(_))) => {
-            notices.push(format!("{} is not a JSON object: left to Claude Code", path.display()));
+            let format = words::run::json_object(words::lang());
+            let shown = path.display().to_string();
+            notices.push(words::run::not_valid(words::lang(), &shown, &format, "Claude Code"));
         }
-        Err(error) => notices.push(format!("{} cannot be read: {error}", path.display())),
+        Err(error) => {
+            let shown = path.display().to_string();
+            notices.push(words::run::unreadable(words::lang(), &shown, &error.to_string()));
+        }
     };
     file(&mut layers, PathBuf::from(MANAGED_FILE), Kind::Managed);
     if let Some(settings) = &given.settings {
@@ -247,7 +257,7 @@ impl Given {
             given.settings = text.and_then(|text| serde_json::from_str(&text).ok());
             if given.settings.is_none() {
                 // Claude Code stops over it, and says why.
-                notices.push("the value of --settings cannot be read: left to Claude Code".to_owned());
+                notices.push(words::run::claude_settings_unread(words::lang()));
             }
         }
         Ok(given)
@@ -263,12 +273,8 @@ impl Given {
         let Some(name) = names.and_then(|names| names.keys().find(secret)) else { return Ok(()) };
         Err(RunError::Immovable {
             client: "claude",
-            why: format!(
-                "the file of --settings holds {name}, which would become visible in the list of processes"
-            ),
-            hint: format!(
-                "set {name} in the environment instead, or take {BASE_URL} out of the settings files"
-            ),
+            why: words::run::claude_secret(words::lang(), name),
+            hint: words::run::claude_keep_secret(words::lang(), name, BASE_URL),
         })
     }
 

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::{Own, Plan, RelayAddr, RunError, Surroundings};
+use crate::words::{lang, run};
 
 /// The provider that stands for OpenAI and ChatGPT.
 const BUILT_IN: &str = "openai";
@@ -32,19 +33,16 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
             (own_key(&id)?, old)
         }
         Provider::Elsewhere(id) => {
-            let all =
-                format!("Codex's requests to `{id}` go around the relay: only services that it is given");
-            plan.notices.push(format!("{all} by base URL can be moved"));
+            plan.notices.push(run::codex_elsewhere(lang(), &id));
             return Ok(());
         }
     };
     let mut base = format!("{}/v1", relay.base());
-    if let Some((url, origin)) = old.filter(|_| !relay.has_upstream) {
-        base = plan.stand_in("codex", &Own { url, origin: format!("`{key}` {origin}") }, relay)?;
+    if let Some((url, place)) = old.filter(|_| !relay.has_upstream) {
+        base = plan.stand_in("codex", &Own { url, origin: place.of(&format!("`{key}`")) }, relay)?;
     }
     if given.remote {
-        plan.notices
-            .push("with --remote the model requests are made elsewhere, not through the relay".to_owned());
+        plan.notices.push(run::codex_remote(lang()));
     }
     let ours = [OsString::from("-c"), OsString::from(format!("{key}={}", quoted(&base)))];
     plan.args = given.first.into_iter().chain(ours).chain(given.rest).collect();
@@ -56,8 +54,8 @@ fn own_key(id: &str) -> Result<String, RunError> {
     if id.contains(['.', '=', '"', '\'']) || id.trim() != id || id.is_empty() {
         return Err(RunError::Immovable {
             client: "codex",
-            why: format!("no `-c` can name the provider {id:?}"),
-            hint: "give it a name of letters, digits, - and _ in config.toml".to_owned(),
+            why: run::codex_odd_name(lang(), &format!("{id:?}")),
+            hint: run::codex_rename(lang()),
         });
     }
     Ok(format!("model_providers.{id}.base_url"))
@@ -170,8 +168,27 @@ enum Provider {
     Elsewhere(String),
 }
 
-/// All layers that say where requests go, weakest first, each with the words for where it stands.
-struct Settings(Vec<(String, Table)>);
+/// Where a setting stands.
+#[derive(Clone)]
+enum Place {
+    File(PathBuf),
+    CommandLine,
+    Profile(String, Box<Place>),
+}
+
+impl Place {
+    /// The words for a key that stands there.
+    fn of(&self, key: &str) -> String {
+        match self {
+            Self::File(path) => run::in_place(lang(), key, &path.display().to_string()),
+            Self::CommandLine => run::on_command_line(lang(), key),
+            Self::Profile(name, place) => place.of(&run::of_profile(lang(), key, name)),
+        }
+    }
+}
+
+/// All layers that say where requests go, weakest first, each with where it stands.
+struct Settings(Vec<(Place, Table)>);
 
 impl Settings {
     fn gather(
@@ -189,12 +206,16 @@ impl Settings {
         for file in files {
             match around.text(&file).map(|text| text.map(|text| text.parse::<Table>())) {
                 Ok(None) => {}
-                Ok(Some(Ok(table))) => layers.push((format!("in {}", file.display()), table)),
+                Ok(Some(Ok(table))) => layers.push((Place::File(file), table)),
                 // Codex says itself what is wrong, and better.
                 Ok(Some(Err(_))) => {
-                    notices.push(format!("{} is not valid TOML: left to Codex", file.display()))
+                    let format = run::valid_toml(lang());
+                    notices.push(run::not_valid(lang(), &file.display().to_string(), &format, "Codex"));
                 }
-                Err(error) => notices.push(format!("{} cannot be read: {error}", file.display())),
+                Err(error) => {
+                    let shown = file.display().to_string();
+                    notices.push(run::unreadable(lang(), &shown, &error.to_string()));
+                }
             }
         }
         let mut all = Self(layers);
@@ -205,36 +226,37 @@ impl Settings {
         for (key, value) in &given.overrides {
             set(&mut overrides, key, value.clone());
         }
-        all.0.push(("on the command line".to_owned(), overrides));
+        all.0.push((Place::CommandLine, overrides));
         all
     }
 
     /// A profile as Codex had them before they got files of their own: a table in config.toml.
-    fn legacy_profile(&self, given: &Given) -> Option<(String, Table)> {
+    fn legacy_profile(&self, given: &Given) -> Option<(Place, Table)> {
         let chosen = given.overrides.iter().rev().find(|(key, _)| key == "profile").map(|(_, name)| name);
         let chosen = chosen.and_then(Value::as_str).map(str::to_owned);
         let name = given.profile.clone().or(chosen).or_else(|| Some(self.text(&["profile"])?.0))?;
-        let (origin, table) = self.find(&["profiles", &name])?;
-        Some((format!("of profile {name} {origin}"), table.as_table()?.clone()))
+        let (place, table) = self.find(&["profiles", &name])?;
+        let place = Place::Profile(name, Box::new(place.clone()));
+        Some((place, table.as_table()?.clone()))
     }
 
     /// The value that wins, and where it stands.
-    fn find(&self, path: &[&str]) -> Option<(&str, &Value)> {
+    fn find(&self, path: &[&str]) -> Option<(&Place, &Value)> {
         let (first, rest) = path.split_first()?;
-        self.0.iter().rev().find_map(|(origin, table)| {
+        self.0.iter().rev().find_map(|(place, table)| {
             let value = rest.iter().try_fold(table.get(*first)?, |here, step| here.as_table()?.get(*step))?;
-            Some((origin.as_str(), value))
+            Some((place, value))
         })
     }
 
-    fn text(&self, path: &[&str]) -> Option<(String, String)> {
-        let (origin, value) = self.find(path)?;
-        Some((value.as_str()?.to_owned(), origin.to_owned()))
+    fn text(&self, path: &[&str]) -> Option<(String, Place)> {
+        let (place, value) = self.find(path)?;
+        Some((value.as_str()?.to_owned(), place.clone()))
     }
 
     fn provider(&self, given: &Given) -> Provider {
         if given.oss {
-            return Provider::Elsewhere("the local models of --oss".to_owned());
+            return Provider::Elsewhere(run::codex_oss(lang()));
         }
         match self.text(&["model_provider"]) {
             None => Provider::BuiltIn,

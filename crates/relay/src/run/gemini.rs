@@ -71,7 +71,8 @@ fn of_file(around: Surroundings<'_>, home: Option<&PathBuf>) -> Option<Own> {
     let folders = around.folder.ancestors().map(PathBuf::from).chain(home.cloned());
     let mut files = folders.flat_map(|folder| [folder.join(".gemini/.env"), folder.join(".env")]);
     let (file, text) = files.find_map(|file| around.text(&file).ok().flatten().map(|text| (file, text)))?;
-    Some(Own { url: dot_env(&text, BASE_URL)?, origin: format!("{BASE_URL} in {}", file.display()) })
+    let origin = words::run::in_place(words::lang(), BASE_URL, &file.display().to_string());
+    Some(Own { url: dot_env(&text, BASE_URL)?, origin })
 }
 
 #[cfg(test)]

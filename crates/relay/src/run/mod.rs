@@ -32,7 +32,7 @@ pub use crate::sessions::SessionKey;
 use crate::sessions::forwarding;
 use crate::sessions::said::{NamedUrl, Sums, VERSION, Wanted};
 use crate::target::{Upstream, is_version};
-use crate::words::run;
+use crate::words::{lang, run, settings};
 use relay_core::Lang;
 use relay_core::units::Invalid;
 
@@ -128,9 +128,7 @@ pub struct Plan {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The client's own settings already name this relay as its service.
-    #[error(
-        "{origin} already sends this client to the relay itself ({url})\nhint: start the client without `run`: it is protected as it is; or remove that setting, and `run` makes its own for each session"
-    )]
+    #[error("{}", run::already_here(lang(), origin, url))]
     Itself {
         /// Where that is said.
         origin: String,
@@ -140,7 +138,7 @@ pub enum RunError {
     /// The client's own settings name an address that cannot be forwarded to.
     ///
     /// The address is not repeated: it may hold a password.
-    #[error("{origin} names an address that cannot be forwarded to: it {why}")]
+    #[error("{}", run::bad_address(lang(), origin, &settings::said_of(lang(), &why.to_string())))]
     Url {
         /// Where that is said.
         origin: String,
@@ -148,7 +146,7 @@ pub enum RunError {
         why: Invalid,
     },
     /// A setting stands in the way that no session can override.
-    #[error("{client} cannot be moved to the relay: {why}\nhint: {hint}")]
+    #[error("{}", run::immovable(lang(), client, why, hint))]
     Immovable {
         /// The client.
         client: &'static str,
@@ -158,12 +156,10 @@ pub enum RunError {
         hint: String,
     },
     /// There is no such program.
-    #[error("`{0}` was not found\nhint: install it, or give its full path")]
+    #[error("{}", run::not_found(lang(), .0))]
     NotFound(String),
     /// The program is there and the system does not start it.
-    #[error(
-        "`{program}` cannot be started: {source}\nhint: it has to be a program that you may start; try it without the relay"
-    )]
+    #[error("{}", run::not_started(lang(), program, &source.to_string()))]
     NotStarted {
         /// The program.
         program: String,
@@ -171,7 +167,7 @@ pub enum RunError {
         source: io::Error,
     },
     /// The client runs and we lost sight of it.
-    #[error("lost sight of `{program}`: {source}")]
+    #[error("{}", run::lost_sight(lang(), program, &source.to_string()))]
     Lost {
         /// The program.
         program: String,
@@ -242,7 +238,7 @@ impl Plan {
     fn stand_in(&mut self, name: &str, own: &Own, relay: RelayAddr) -> Result<String, RunError> {
         let Own { url, origin } = own;
         let upstream = own_upstream(url, origin, relay)?;
-        let notice = forwards_to(&upstream, origin);
+        let notice = run::forwards_to(lang(), &upstream.url.to_string(), origin);
         if !self.notices.contains(&notice) {
             self.notices.push(notice);
         }
@@ -313,10 +309,6 @@ fn own_upstream(url: &str, origin: &str, relay: RelayAddr) -> Result<Upstream, R
         return Err(RunError::Itself { origin: origin.to_owned(), url: url.to_owned() });
     }
     Ok(upstream)
-}
-
-fn forwards_to(upstream: &Upstream, origin: &str) -> String {
-    format!("requests go on to {}, as {origin} says", upstream.url)
 }
 
 /// The one line after a session; `None` where there is nothing to tell.

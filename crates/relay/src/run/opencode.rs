@@ -100,7 +100,8 @@ fn own_addresses(
         for (provider, entry) in providers.into_iter().flatten() {
             let url = entry.pointer("/options/baseURL").and_then(Value::as_str);
             if let Some(url) = url.and_then(|url| with_variables(url, around)) {
-                let origin = format!("provider.{provider}.options.baseURL in {place}");
+                let key = format!("provider.{provider}.options.baseURL");
+                let origin = words::run::in_place(words::lang(), &key, place);
                 all.insert(provider.clone(), Own { url, origin });
             }
         }

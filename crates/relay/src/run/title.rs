@@ -145,7 +145,7 @@ mod tests {
         let line = en(vec![held(40.2, Some(14.0))]);
         assert_eq!(line, is("gpt-x at capacity, held 40 s, next try in 14 s"));
         let zh = said(Lang::Chinese, vec![held(40.2, Some(14.0))]);
-        assert_eq!(zh, is("gpt-x 容量不足，已等待 40 秒，14 秒后重试"));
+        assert_eq!(zh, is("gpt-x 容量已满，已等待 40 秒，14 秒后重试"));
         assert_eq!(en(vec![held(400.0, None)]), is("gpt-x at capacity, held 6 min, waits for its turn"));
         let sending = Held { sending: true, ..held(12.0, None) };
         assert_eq!(en(vec![sending]), is("gpt-x at capacity, held 12 s, trying now"));

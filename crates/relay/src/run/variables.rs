@@ -6,6 +6,7 @@
 //! carries no credential, so nothing but the user's own address says where it goes.
 
 use super::{Own, Plan, RelayAddr, RunError, Surroundings};
+use crate::words::{lang, run};
 
 /// A variable that holds a base URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
 /// The address that the environment holds.
 pub(super) fn of_environment(around: Surroundings<'_>, name: &str) -> Option<Own> {
     let url = around.variable(name)?;
-    Some(Own { url, origin: format!("{name} in the environment") })
+    Some(Own { url, origin: run::in_environment(lang(), name) })
 }
 
 /// What each of these variables is to be, with the user's own address for each as `own` finds it.

@@ -15,7 +15,7 @@ use relay_core::units::duration;
 use super::Options;
 use crate::admin;
 use crate::target::{Upstream, V1};
-use crate::words::{lang, send};
+use crate::words::{lang, send, settings};
 
 /// The longest file of headers.
 const LONGEST_HEADERS: u64 = 1 << 20;
@@ -124,7 +124,7 @@ fn place(url: &str, config: &Config) -> Result<(Option<Upstream>, String), Unfit
         return Err(Unfit(send::url_without_scheme(lang())));
     };
     let base = format!("{scheme}://{authority}").parse::<BaseUrl>();
-    let base = base.map_err(|why| Unfit(send::url_unfit(lang(), &why.why)))?;
+    let base = base.map_err(|why| Unfit(send::url_unfit(lang(), &settings::said_of(lang(), &why.why))))?;
     let mut upstream = upstream(base, uri.path(), config);
     let asked = if admin::is_ours(uri.path()) || path.starts_with("/to/") || path.starts_with("/~") {
         // The relay would take it for itself.

@@ -364,7 +364,7 @@ fn known_by(answer: &str) -> Heard {
     let is_ok = answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nok\n");
     if answer.contains(systemd::ABSENT_CODE) {
         Heard::StandIn
-    } else if is_ok || answer.contains("steady-relay: ") {
+    } else if is_ok || ["steady-relay: ", "steady-relay："].iter().any(|own| answer.contains(own)) {
         // Where a token is set, the relay says no in its own name.
         Heard::Relay
     } else if answer.is_empty() {
@@ -412,6 +412,7 @@ mod tests {
             ("", Heard::Nobody),
             ("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok\n", Heard::Relay),
             ("HTTP/1.1 401 x\r\n\r\n{\"message\":\"steady-relay: show the token\"}", Heard::Relay),
+            ("HTTP/1.1 401 x\r\n\r\n{\"message\":\"steady-relay：要求令牌\"}", Heard::Relay),
             (
                 "HTTP/1.1 400 x\r\n\r\n{\"code\":\"relay_absent\",\"message\":\"steady-relay: \"}",
                 Heard::StandIn,

@@ -83,7 +83,7 @@ mod tests {
             Obstacle::NoUserManager,
         ];
         for words in all.iter().flat_map(|it| Lang::ALL.map(|lang| it.words(lang))) {
-            assert!(words.contains("\nhint: "), "{words}");
+            assert!(["\nhint: ", "\n提示："].iter().any(|hint| words.contains(hint)), "{words}");
         }
     }
 }

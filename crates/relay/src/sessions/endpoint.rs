@@ -14,6 +14,7 @@ use super::{NotOpened, SessionKey};
 use crate::listen::leads_back;
 use crate::reply::{ReplyBody, text, typed};
 use crate::shared::Shared;
+use crate::words::{door, lang};
 
 /// The longest description of a session, and how long it may take to come.
 const LONGEST: usize = 64 * 1024;
@@ -39,7 +40,7 @@ pub(crate) async fn answer(
         Some(key) if reads => page(&shared, key),
         one_or_all => {
             let allowed = if one_or_all.is_some() { "GET, HEAD" } else { "GET, HEAD, POST" };
-            let mut response = refuse(StatusCode::METHOD_NOT_ALLOWED, "this cannot be asked for like that");
+            let mut response = refuse(StatusCode::METHOD_NOT_ALLOWED, &door::not_like_that(lang()));
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
             response
         }
@@ -47,7 +48,7 @@ pub(crate) async fn answer(
 }
 
 fn refuse(status: StatusCode, words: &str) -> Response<ReplyBody> {
-    text(status, &format!("steady-relay: {words}\n"))
+    text(status, &(door::refusal(lang(), words) + "\n"))
 }
 
 fn line(data: &impl serde::Serialize) -> Vec<u8> {
@@ -60,7 +61,7 @@ fn line(data: &impl serde::Serialize) -> Vec<u8> {
 /// Proves whose relay this is, to whoever asks at an address that nobody else can have.
 fn prove(shared: &Shared, request: &Request<Incoming>) -> Response<ReplyBody> {
     let Some(local) = &shared.guard.local else {
-        return refuse(StatusCode::NOT_FOUND, "this relay has no local token, so it has no sessions");
+        return refuse(StatusCode::NOT_FOUND, &door::no_sessions(lang()));
     };
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     let host = host.filter(|host| {
@@ -80,10 +81,7 @@ fn prove(shared: &Shared, request: &Request<Incoming>) -> Response<ReplyBody> {
             let proved = Proved { v: VERSION, proof, has_upstream };
             typed(StatusCode::OK, "application/json", line(&proved))
         }
-        None => refuse(
-            StatusCode::BAD_REQUEST,
-            "ask with `?nonce=`, 16 to 64 letters and digits, at an address this relay listens on",
-        ),
+        None => refuse(StatusCode::BAD_REQUEST, &door::ask_with_nonce(lang())),
     }
 }
 
@@ -91,7 +89,7 @@ fn page(shared: &Shared, key: &str) -> Response<ReplyBody> {
     let session = key.parse::<SessionKey>().ok().and_then(|key| shared.sessions.find(key));
     match session {
         Some(session) => typed(StatusCode::OK, "application/json", line(&shared.session_page(&session))),
-        None => refuse(StatusCode::NOT_FOUND, "there is no such session"),
+        None => refuse(StatusCode::NOT_FOUND, &door::no_such_session(lang())),
     }
 }
 
@@ -147,13 +145,15 @@ async fn wanted(body: Incoming) -> Result<Wanted, Response<ReplyBody>> {
     let bytes: Bytes = match taken {
         Ok(Ok(whole)) => whole.to_bytes(),
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-            let words = format!("a session is described in {} KiB at most", LONGEST >> 10);
+            let words = door::session_too_long(lang(), LONGEST >> 10);
             return Err(hang_up(refuse(StatusCode::PAYLOAD_TOO_LARGE, &words)));
         }
-        Ok(Err(_broken)) => return Err(hang_up(refuse(StatusCode::BAD_REQUEST, "the body broke off"))),
-        Err(_late) => return Err(hang_up(refuse(StatusCode::REQUEST_TIMEOUT, "the body did not come"))),
+        Ok(Err(_broken)) => {
+            return Err(hang_up(refuse(StatusCode::BAD_REQUEST, &door::body_broke_off(lang()))));
+        }
+        Err(_late) => return Err(hang_up(refuse(StatusCode::REQUEST_TIMEOUT, &door::body_late(lang())))),
     };
     serde_json::from_slice(&bytes).map_err(|error| {
-        refuse(StatusCode::BAD_REQUEST, &format!("the body is not the description of a session: {error}"))
+        refuse(StatusCode::BAD_REQUEST, &door::no_session_description(lang(), &error.to_string()))
     })
 }

@@ -29,6 +29,7 @@ use self::said::{DIGITS, Page, VERSION, Wanted};
 use crate::observe::LaneName;
 use crate::observe::status::Status;
 use crate::target::{Upstream, V1};
+use crate::words::{door, lang, settings};
 
 /// The most that are open at once: nobody starts so many clients.
 const MOST: usize = 256;
@@ -55,26 +56,22 @@ pub struct Session {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotOpened {
     /// There are too many.
-    #[error(
-        "{MOST} sessions are open, which is the limit\nhint: end some of the clients that were started with `run`"
-    )]
+    #[error("{}", door::too_many_sessions(lang(), MOST))]
     TooMany,
     /// It is of a version that this relay does not know.
-    #[error("`v` is {0}, and this relay knows {VERSION}")]
+    #[error("{}", door::session_version(lang(), *.0, VERSION))]
     Version(u32),
     /// A name that no path can hold, or too many of them.
-    #[error(
-        "`upstreams` holds at most {MOST_UPSTREAMS}, each with a name of its own of letters, digits, - and _, at most {LONGEST_NAME} of them"
-    )]
+    #[error("{}", door::session_names(lang(), MOST_UPSTREAMS, LONGEST_NAME))]
     Names,
     /// An address that nothing can be sent to.
-    #[error("the url of the upstream `{0}` cannot be one: it {1}")]
+    #[error("{}", door::session_url(lang(), .0, &settings::said_of(lang(), &.1.to_string())))]
     Url(String, Invalid),
     /// The relay itself.
-    #[error("the upstream `{0}` is this relay itself")]
+    #[error("{}", door::session_itself(lang(), .0))]
     Itself(String),
     /// There is no chance.
-    #[error("the system gives no random numbers for a key")]
+    #[error("{}", door::no_random(lang()))]
     NoChance,
 }
 

@@ -14,7 +14,7 @@ use super::journal::{Entry, Journal};
 use super::machine::{Bad, Held, Machine};
 use super::survey::{ClientState, state};
 use crate::target::is_version;
-use crate::words::setup as words;
+use crate::words::{settings, setup as words};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -231,9 +231,13 @@ impl Planner<'_> {
             self.plan.notes.push(note);
             return Ok(plain);
         }
-        let url: BaseUrl = said
-            .parse()
-            .map_err(|why: Invalid| words::bad_address(self.look.lang, &shown(said), &why.to_string()))?;
+        let url: BaseUrl = said.parse().map_err(|why: Invalid| {
+            words::bad_address(
+                self.look.lang,
+                &shown(said),
+                &settings::said_of(self.look.lang, &why.to_string()),
+            )
+        })?;
         let same = |(_, known): &&(String, String)| {
             known.parse::<BaseUrl>().is_ok_and(|known| known.to_string() == url.to_string())
         };

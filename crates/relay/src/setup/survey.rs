@@ -9,7 +9,7 @@ use super::address::{RelayAt, authority, is_this_machine, shown};
 use super::clients::{self, Client, Finding, Look, Wanted, Way};
 use super::document::Document;
 use super::machine::{Bad, Held, Listener, Machine, Side};
-use crate::words::setup as words;
+use crate::words::{settings, setup as words};
 
 /// One client as it is set up now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,8 +91,10 @@ impl Bad {
             Self::NoFile => words::bad_no_file(lang),
             Self::TooLarge => words::bad_too_large(lang),
             Self::Denied => words::bad_denied(lang),
-            Self::Flaw(flaw) => words::bad_flaw(lang, flaw.line, flaw.column, &flaw.what),
-            Self::System(what) => what.clone(),
+            Self::Flaw(flaw) => {
+                words::bad_flaw(lang, flaw.line, flaw.column, &settings::said(lang, &flaw.what))
+            }
+            Self::System(what) => settings::said(lang, what),
         }
     }
 }

@@ -9,13 +9,13 @@ use steady_relay::clock::{Clock as _, SystemClock};
 use steady_relay::https::authority::{Authority, Facts, HttpsError};
 use steady_relay::https::{Verb, certificate_path, help};
 use steady_relay::settings::Loaded;
-use steady_relay::words::{self, https as table};
+use steady_relay::words::{self, https as table, start};
 
-use super::{Failure, files, load, print, say};
+use super::{Failure, failed, files, load, print, say};
 
 impl From<HttpsError> for Failure {
     fn from(error: HttpsError) -> Self {
-        Self(1, format!("error: {error}"))
+        failed(1, &error)
     }
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn cert(flags: &Flags, verb: &Verb) -> Result<u8, Failure> {
         },
         Verb::TrustHelp { json } => {
             if !path.exists() {
-                say(&format!("note: {}", HttpsError::NoneYet(path.clone())));
+                say(&start::note(words::lang(), &HttpsError::NoneYet(path.clone()).to_string()));
             }
             if json {
                 print(&help::page(&path).to_string())

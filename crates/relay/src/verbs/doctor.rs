@@ -9,22 +9,25 @@ use steady_relay::doctor::judge::judge;
 use steady_relay::doctor::{Options, report};
 use steady_relay::proxy::SystemProxies;
 use steady_relay::settings::{Issue, Loaded};
-use steady_relay::words::lang;
+use steady_relay::words::{self, lang, start};
 
-use super::{Failure, Process, block_on, files, places, print, try_load};
+use super::{Failure, Process, block_on, files, lang_of_data, places, print, try_load};
 
 /// Looks, and prints what was found; 1 where something does not work.
 pub(crate) fn doctor(flags: &Flags, options: &Options) -> Result<u8, Failure> {
     let files = files(flags);
     let places = places(flags, &files);
+    let said = |words: &str| words::settings::said(lang_of_data(options.json), words);
     // Settings that cannot be read are one trouble among others, and the rest is looked at as without any.
     let (config, settings) = match try_load(flags, &files) {
         Ok(Loaded { config, notices, file, .. }) => {
+            words::settle(config.lang);
             let file = file.map(|file| file.display().to_string());
-            (config, Settings { file, errors: Vec::new(), notes: notices })
+            let notes = notices.iter().map(|notice| said(notice)).collect();
+            (config, Settings { file, errors: Vec::new(), notes })
         }
         Err(error) => {
-            let told = |issue: &Issue| (format!("{}: {}", issue.at, issue.what), issue.hint.clone());
+            let told = |issue: &Issue| (format!("{}: {}", issue.at, said(&issue.what)), said(&issue.hint));
             let errors = error.issues.iter().map(told).collect();
             (relay_core::Config::default(), Settings { file: None, errors, notes: Vec::new() })
         }
@@ -38,7 +41,7 @@ pub(crate) fn doctor(flags: &Flags, options: &Options) -> Result<u8, Failure> {
         folder: std::env::current_dir().unwrap_or_default(),
     };
     let facts = block_on(async { Ok(gather(patient).await) })?;
-    let findings = judge(lang(), &facts);
+    let findings = judge(lang_of_data(options.json), &facts);
     let code = report::exit_code(&findings);
     if options.json {
         return print(&report::json(&findings).to_string()).map(|_printed| code);
@@ -46,7 +49,7 @@ pub(crate) fn doctor(flags: &Flags, options: &Options) -> Result<u8, Failure> {
     let mut out = anstream::AutoStream::auto(io::stdout());
     match write!(out, "{}", report::text(lang(), &findings)) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure(1, format!("error: standard output: {error}")))
+            Err(Failure(1, start::no_output(lang(), &error.to_string())))
         }
         Ok(()) | Err(_) => Ok(code),
     }

@@ -22,8 +22,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use relay_core::Listen;
 use relay_core::config::Config;
+use relay_core::{Lang, Listen};
 use steady_relay::cli::Flags;
 use steady_relay::files::Files;
 use steady_relay::listen::{Bound, Place, bind, leads_back};
@@ -45,6 +45,11 @@ fn failed(code: u8, error: &dyn std::fmt::Display) -> Failure {
 /// Words for a person, on standard error. A reader that is gone cannot be told anything.
 pub(crate) fn say(words: &str) {
     let _unread = writeln!(std::io::stderr(), "{words}");
+}
+
+/// The language of sentences in data: what programs read is English whoever runs them.
+fn lang_of_data(is_json: bool) -> Lang {
+    if is_json { Lang::English } else { words::lang() }
 }
 
 /// Data, on standard output.
@@ -152,7 +157,7 @@ fn tls_config(config: &Config) -> Result<(Arc<rustls::ClientConfig>, Vec<String>
 
 /// A key that a relay asks for in place of the token of the settings.
 fn session_key() -> Result<SessionKey, Failure> {
-    let none = || Failure(1, "error: the system gives no random numbers for a key".to_owned());
+    let none = || failed(1, &words::door::no_random(words::lang()));
     sessions::drawn().ok_or_else(none)
 }
 

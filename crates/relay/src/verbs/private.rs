@@ -12,8 +12,9 @@ use steady_relay::observe::Observer;
 use steady_relay::proxy::SystemProxies;
 use steady_relay::send::exchange::Door;
 use steady_relay::target::Upstream;
+use steady_relay::words::{lang, start};
 
-use super::{Failure, session_key, targets, tls_config};
+use super::{Failure, failed, session_key, targets, tls_config};
 
 /// Starts one under these settings, for requests that go to `upstream`, or else where the settings send them.
 pub(super) async fn start(
@@ -35,8 +36,8 @@ pub(super) async fn start(
         // That is for relays that stay.
         entry.warm_on_start = false;
     }
-    let bound = bind(Place::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))))
-        .map_err(|error| Failure(1, format!("error: {error}")))?;
+    let bound =
+        bind(Place::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))).map_err(|error| failed(1, &error))?;
     let listening = bound.addresses();
     let mut targets = targets(&config, &listening).await?;
     if let Some(upstream) = upstream {
@@ -53,7 +54,6 @@ pub(super) async fn start(
         system_proxies: SystemProxies::found(),
         https: None,
     });
-    let addr =
-        listening.first().copied().ok_or_else(|| Failure(1, "error: there is no socket".to_owned()))?;
+    let addr = listening.first().copied().ok_or_else(|| failed(1, &start::no_socket(lang())))?;
     Ok((relay, Door { addr, key }))
 }

@@ -20,7 +20,7 @@ use steady_relay::run::{self, Link, Plan, RelayAddr, SessionKey, Surroundings, W
 use steady_relay::settings::{Loaded, Shown};
 use steady_relay::words;
 
-use super::{Failure, block_on, files, listen, load, say, session_key, targets, tls_config};
+use super::{Failure, block_on, failed, files, listen, load, say, session_key, targets, tls_config};
 
 /// Runs the client; its exit code is ours.
 pub(crate) fn run(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
@@ -39,7 +39,7 @@ struct Ready {
 async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
     let Loaded { config, notices, shown, .. } = load(flags, &files(flags))?;
     let Some((program, arguments)) = client.command.split_first() else {
-        return Err(Failure(2, "error: no client named\nhint: steady-relay run -- codex".to_owned()));
+        return Err(failed(2, &words::run::no_client(words::lang())));
     };
     let start = Start { program, arguments, key: session_key()? };
     let mut watch = Watch::by(&config.waiting);
@@ -75,7 +75,7 @@ async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
     }
     match ended {
         Ok(ended) => Ok(u8::try_from(ended.exit_code()).unwrap_or(1)),
-        Err(error) => Err(Failure(error.exit_code(), format!("error: {error}"))),
+        Err(error) => Err(failed(error.exit_code(), &error)),
     }
 }
 
@@ -125,7 +125,7 @@ impl Start<'_> {
         let env = |name: &str| std::env::var_os(name);
         let surroundings = Surroundings { env: &env, read: &read, folder: &folder };
         run::plan(self.program, self.arguments, surroundings, relay)
-            .map_err(|error| Failure(error.exit_code(), format!("error: {error}")))
+            .map_err(|error| failed(error.exit_code(), &error))
     }
 
     /// With a session at the relay that runs, or why there is none.
@@ -169,8 +169,7 @@ impl Start<'_> {
         let plan = self.plan(relay)?;
         let clock = Arc::new(SystemClock);
         // The terminal is the client's; a file is free.
-        let log = Log::start(&config.log, clock.clone(), false)
-            .map_err(|error| Failure(2, format!("error: {error}")))?;
+        let log = Log::start(&config.log, clock.clone(), false).map_err(|error| failed(2, &error))?;
         let log = Arc::new(log);
         let relay = Relay::start(Parts {
             config,
@@ -183,7 +182,7 @@ impl Start<'_> {
             https: None,
         });
         let holder = relay.sessions().open(&plan.wanted(self.key));
-        let holder = holder.map_err(|error| Failure(1, format!("error: {error}")))?;
+        let holder = holder.map_err(|error| failed(1, &error))?;
         Ok(Ready { plan, link: Link::Own(Box::new(relay), holder), notices, log: Some(log) })
     }
 }

@@ -16,7 +16,7 @@ use steady_relay::settings::Loaded;
 use steady_relay::target::Upstream;
 use steady_relay::words::{lang, selftest as words};
 
-use super::{Failure, block_on, files, load, print, private, say, tls_config};
+use super::{Failure, block_on, failed, files, load, print, private, say, tls_config};
 
 /// Asks, and prints how long each part took.
 pub(crate) fn selftest(flags: &Flags, options: &Options) -> Result<u8, Failure> {
@@ -45,10 +45,9 @@ async fn measured(flags: &Flags, config: Config, options: &Options) -> Result<Me
 }
 
 async fn of_pretend(mut config: Config) -> Result<Measured, Failure> {
-    let failed = |error: std::io::Error| Failure(1, format!("error: {error}"));
-    let (service, at) = pretend().await.map_err(failed)?;
-    let upstream =
-        Upstream::parse("pretend", &service.url()).map_err(|why| Failure(1, format!("error: {why}")))?;
+    let unready = |error: std::io::Error| failed(1, &error);
+    let (service, at) = pretend().await.map_err(unready)?;
+    let upstream = Upstream::parse("pretend", &service.url()).map_err(|why| failed(1, &why))?;
     config.upstream = None;
     let (tls, _notices) = tls_config(&config)?;
     let steps = steps(&upstream, None, &tls).await;
@@ -115,8 +114,8 @@ fn named(config: &Config, choice: &UpstreamChoice) -> Result<Upstream, Failure> 
         (UpstreamChoice::Url(_), Some(entry)) => Ok(Upstream::of(entry.url.host(), entry)),
         (UpstreamChoice::Named(name), None) => {
             let known: Vec<_> = config.upstreams.keys().map(String::as_str).collect();
-            Err(Failure(2, format!("error: {}", words::unknown(lang(), name, &known.join(", ")))))
+            Err(failed(2, &words::unknown(lang(), name, &known.join(", "))))
         }
-        (UpstreamChoice::Url(_), None) => Err(Failure(2, "error: there is no upstream".to_owned())),
+        (UpstreamChoice::Url(_), None) => Err(failed(2, &words::no_upstream(lang()))),
     }
 }

@@ -17,7 +17,7 @@ use steady_relay::send::request::Request;
 use steady_relay::settings::Loaded;
 use steady_relay::words::{lang, send};
 
-use super::{Failure, block_on, files, load, private, say};
+use super::{Failure, block_on, failed, files, load, private, say};
 
 /// Sends it; the exit code says what came of it.
 pub(crate) fn send(flags: &Flags, options: &Options) -> Result<u8, Failure> {
@@ -30,7 +30,7 @@ pub(crate) fn send(flags: &Flags, options: &Options) -> Result<u8, Failure> {
         config.log.format = LogFormat::Json;
     }
     // Read before there is a relay: standard input may take its time, and an interrupt ends the program as ever.
-    let request = Request::of(options, &config).map_err(|why| Failure(2, format!("error: {why}")))?;
+    let request = Request::of(options, &config).map_err(|why| failed(2, &why))?;
     let output = options.output.as_deref().map(open).transpose()?;
     block_on(async {
         tokio::select! {
@@ -48,13 +48,13 @@ async fn send_now(
     mut request: Request,
     output: Option<File>,
 ) -> Result<u8, Failure> {
-    let log = Log::start(&config.log, Arc::new(SystemClock), !options.quiet)
-        .map_err(|error| Failure(2, format!("error: {error}")))?;
+    let log =
+        Log::start(&config.log, Arc::new(SystemClock), !options.quiet).map_err(|error| failed(2, &error))?;
     let log = Arc::new(log);
     let watcher = Arc::new(Watcher::default());
     let observers = vec![Arc::clone(&log) as Arc<dyn Observer>, Arc::clone(&watcher) as _];
     let (relay, door) = private::start(config, request.upstream.take(), observers).await?;
-    log.show_lanes(relay.lanes(0)).map_err(|error| Failure(2, format!("error: {error}")))?;
+    log.show_lanes(relay.lanes(0)).map_err(|error| failed(2, &error))?;
     let written = carry(door, request, options, output).await;
     let came = match &written {
         Ok((_, Written::Unwanted)) => {
@@ -74,7 +74,7 @@ async fn send_now(
         say(&words);
     }
     if let Ok((_, Written::Failed(error))) = written {
-        return Err(Failure(1, format!("error: {}", send::unwritten(lang(), &error.to_string()))));
+        return Err(failed(1, &send::unwritten(lang(), &error.to_string())));
     }
     Ok(came.exit_code())
 }
@@ -102,10 +102,5 @@ async fn carry(
 /// Opened before anything is sent: an answer that is paid for has a place to go.
 fn open(path: &Path) -> Result<File, Failure> {
     let open = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-    open.map_err(|error| {
-        Failure(
-            2,
-            format!("error: {}", send::output(lang(), &path.display().to_string(), &error.to_string())),
-        )
-    })
+    open.map_err(|error| failed(2, &send::output(lang(), &path.display().to_string(), &error.to_string())))
 }

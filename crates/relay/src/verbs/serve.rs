@@ -27,7 +27,7 @@ use super::{Failure, block_on, failed, files, listen, load, places, targets, tls
 
 /// Serves until told to stop.
 pub(crate) fn serve(flags: &Flags) -> Result<u8, Failure> {
-    let passed = passed::take().map_err(|error| Failure(1, format!("error: {error}")))?;
+    let passed = passed::take().map_err(|error| failed(1, &error))?;
     block_on(serve_until_told(flags, passed))
 }
 
@@ -40,7 +40,7 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
     let (tls, tls_notices) = tls_config(&config)?;
     let bound = match passed {
         Some(sockets) => passed::use_passed(sockets, config.port, config.token.is_some())
-            .map_err(|error| Failure(1, format!("error: {error}")))?,
+            .map_err(|error| failed(1, &error))?,
         None => listen(&config)?,
     };
     let listening = bound.addresses();

@@ -4,8 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use relay_core::Listen;
 use relay_core::config::Config;
+use relay_core::{Lang, Listen};
 use serde_json::json;
 use steady_relay::cli::Flags;
 use steady_relay::listen::{BindError, Place, bind};
@@ -15,13 +15,13 @@ use steady_relay::service::{
     AsService, CARRIED, Job, Record, ServiceError, System, User, Verb, arguments, left_behind,
 };
 use steady_relay::settings::{self, Environment as _, Loaded};
-use steady_relay::words::{self, service as table};
+use steady_relay::words::{self, service as table, start};
 
-use super::{Failure, Process, block_on, files, print, say};
+use super::{Failure, Process, block_on, failed, files, lang_of_data, print, say, settled, wrong};
 
 impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
-        Self(error.exit_code(), format!("error: {error}"))
+        failed(error.exit_code(), &error)
     }
 }
 
@@ -73,8 +73,8 @@ fn install(manager: &Manager, flags: &Flags, dry_run: bool, as_json: bool) -> Re
     // As the service will see them: what is wrong with them then would be told to nobody.
     let files = files(flags);
     let read = |path: &Path| files.read(path);
-    let Loaded { config, notices, .. } = settings::load(flags, &AsService(&Process), &read)
-        .map_err(|error| Failure(2, error.to_string().trim_end().to_owned()))?;
+    let loaded = settings::load(flags, &AsService(&Process), &read);
+    let Loaded { config, notices, .. } = loaded.map(settled).map_err(|error| wrong(&error))?;
     let job = job(manager, flags, &config, dry_run)?;
     let written = manager.files(&job)?;
     if dry_run {
@@ -93,7 +93,7 @@ fn install(manager: &Manager, flags: &Flags, dry_run: bool, as_json: bool) -> Re
     }
     let installed = manager.install(&job)?;
     for words in notices {
-        say(&format!("note: {words}"));
+        say(&start::note(words::lang(), &words));
     }
     tell_what_is_left_behind(flags);
     let now = Record { program: job.program, addresses: job.addresses };
@@ -109,9 +109,8 @@ fn install(manager: &Manager, flags: &Flags, dry_run: bool, as_json: bool) -> Re
 
 fn job(manager: &Manager, flags: &Flags, config: &Config, dry_run: bool) -> Result<Job, Failure> {
     let folder = std::env::current_dir()
-        .map_err(|error| Failure(1, format!("error: the working directory: {error}")))?;
-    let program = program()
-        .ok_or_else(|| Failure(1, "error: the system does not tell where this program is".to_owned()))?;
+        .map_err(|error| failed(1, &start::no_folder(words::lang(), &error.to_string())))?;
+    let program = program().ok_or_else(|| failed(1, &start::no_own_path(words::lang())))?;
     if !is_program(&program) {
         return Err(ServiceError::NoProgram(program).into());
     }
@@ -192,9 +191,9 @@ fn status(manager: &Manager, as_json: bool) -> Result<u8, Failure> {
         if as_json {
             return print(&json!({"v": 1, "installed": false}).to_string()).map(|_printed| 6);
         }
-        return Err(Failure(6, format!("error: {}", ServiceError::NotInstalled)));
+        return Err(failed(6, &ServiceError::NotInstalled));
     };
-    let problem = problem(&status, record);
+    let problem = problem(lang_of_data(as_json), &status, record);
     if as_json {
         let page = json!({
             "v": 1, "installed": true, "url": url(record), "addresses": record.addresses,
@@ -234,8 +233,7 @@ fn status(manager: &Manager, as_json: bool) -> Result<u8, Failure> {
 }
 
 /// What a person should do something about.
-fn problem(status: &Status, record: &Record) -> Option<String> {
-    let lang = words::lang();
+fn problem(lang: Lang, status: &Status, record: &Record) -> Option<String> {
     if !status.has_program {
         return Some(table::problem_gone(lang, &record.program.display().to_string(), &url(record)));
     }

@@ -14,20 +14,20 @@ use steady_relay::setup::{
     self, Client, Fate, Listener, Machine, Notebook, Options, Plan, RealDisk, RelayAt, Standing, UndoOptions,
     Undone, Wish, here,
 };
-use steady_relay::words;
-use steady_relay::words::setup as say_in;
+use steady_relay::words::{self, setup as say_in, start};
 
-use super::{Failure, Process, files, load, places, print, say};
+use super::{Failure, Process, failed, files, lang_of_data, load, places, print, say};
 
 /// How many ports above a taken one are tried.
 const NEAR: u16 = 100;
 
 /// Points clients at the relay.
 pub(crate) fn setup(flags: &Flags, options: &Options) -> Result<u8, Failure> {
-    let lang = words::lang();
-    let (clients, env_files) = setup::asked(lang, &options.clients).map_err(wrong)?;
+    let (clients, env_files) = setup::asked(words::lang(), &options.clients).map_err(wrong)?;
     let (folder, notebook) = notebook(flags)?;
+    // The settings may name another language.
     let loaded = load(flags, &files(flags))?;
+    let lang = lang_of_data(options.json);
     let config = loaded.file.clone().or_else(|| places(flags, &files(flags)).config);
     let mut relay = relay_at(&loaded)?;
     relay.earlier = setup::known_ports(&mut RealDisk, &notebook);
@@ -35,12 +35,12 @@ pub(crate) fn setup(flags: &Flags, options: &Options) -> Result<u8, Failure> {
     if options.status {
         return status(lang, options, &machine, &relay);
     }
-    let new_port = free_port(lang, &loaded, config.as_deref(), relay.port)?;
+    let new_port = free_port(&loaded, config.as_deref(), relay.port)?;
     relay.port = new_port.unwrap_or(relay.port);
     let _alone = if options.dry_run { None } else { lock(&folder)? };
     let wish = Wish { clients, env_files, config, new_port };
     let mut plan = setup::prepare(lang, &machine, &relay, (&mut RealDisk, &notebook), &wish)
-        .map_err(|error| Failure(1, format!("error: {}", error.said(lang))))?;
+        .map_err(|error| failed(1, &error.said(words::lang())))?;
     if let Some(port) = new_port.filter(|_| !plan.is_empty()) {
         plan.notes.insert(0, say_in::port_taken(lang, loaded.config.port, port));
         plan.notes.insert(1, say_in::restart_relay(lang));
@@ -72,7 +72,7 @@ fn proceed(lang: Lang, options: &Options, notebook: &Notebook, plan: &Plan) -> R
         return Ok(Done { declined: true, ..Done::default() });
     }
     let failed = setup::carry_out(lang, &mut RealDisk, notebook, plan)
-        .map_err(|error| Failure(1, format!("error: {}", error.said(lang))))?;
+        .map_err(|error| failed(1, &error.said(words::lang())))?;
     Ok(Done { written: true, failed, declined: false })
 }
 
@@ -87,7 +87,7 @@ fn told_before(lang: Lang, plan: &Plan) -> Result<(), Failure> {
         say(&say_in::do_by_hand(lang, client, what));
     }
     for note in &plan.notes {
-        say(&format!("note: {note}"));
+        say(&start::note(lang, note));
     }
     if !plan.is_empty() {
         print(plan.diff().trim_end())?;
@@ -99,7 +99,7 @@ fn told_before(lang: Lang, plan: &Plan) -> Result<(), Failure> {
 fn agreed(lang: Lang) -> Result<bool, Failure> {
     let (input, error) = (std::io::stdin(), std::io::stderr());
     if !input.is_terminal() || !error.is_terminal() {
-        return Err(Failure(2, format!("error: {}", say_in::needs_yes(lang))));
+        return Err(failed(2, &say_in::needs_yes(words::lang())));
     }
     let asked = write!(error.lock(), "{}", say_in::question(lang)).and_then(|()| error.lock().flush());
     let mut answer = String::new();
@@ -114,7 +114,7 @@ fn told(lang: Lang, options: &Options, (plan, done): (&Plan, &Done), is_silent: 
         say(&say_in::not_written(lang));
     }
     for (file, why) in &done.failed {
-        say(&format!("error: {}", say_in::file_is_bad(lang, &file.display().to_string(), why)));
+        say(&start::error(lang, &say_in::file_is_bad(lang, &file.display().to_string(), why)));
     }
     if plan.states.is_empty()
         && plan.left.is_empty()
@@ -122,7 +122,7 @@ fn told(lang: Lang, options: &Options, (plan, done): (&Plan, &Done), is_silent: 
         && plan.is_empty()
         && !options.json
     {
-        return Err(Failure(1, format!("error: {}", say_in::none_found(lang))));
+        return Err(failed(1, &say_in::none_found(words::lang())));
     }
     if done.written && !options.json {
         if done.failed.is_empty() {
@@ -171,7 +171,7 @@ fn status(lang: Lang, options: &Options, machine: &Machine<'_>, relay: &RelayAt)
         );
     }
     if states.is_empty() {
-        return Err(Failure(1, format!("error: {}", say_in::none_found(lang))));
+        return Err(failed(1, &say_in::none_found(words::lang())));
     }
     let mut text = String::new();
     for state in &states {
@@ -183,28 +183,28 @@ fn status(lang: Lang, options: &Options, machine: &Machine<'_>, relay: &RelayAt)
         if let Standing::ByHand(steps) = &state.standing {
             steps.iter().for_each(|step| text += &format!("  {step}\n"));
         }
-        state.notes.iter().for_each(|note| text += &format!("  note: {note}\n"));
+        state.notes.iter().for_each(|note| text += &format!("  {}\n", start::note(lang, note)));
     }
     print(text.trim_end())
 }
 
 /// Takes back what `setup` wrote.
 pub(crate) fn undo(flags: &Flags, options: &UndoOptions) -> Result<u8, Failure> {
-    let lang = words::lang();
+    let lang = lang_of_data(options.json);
     let mut clients = Vec::new();
     for name in &options.clients {
         match Client::of(name) {
             Some(client) => clients.push(client),
             None => {
                 let known: Vec<&str> = Client::ALL.iter().map(|client| client.name()).collect();
-                return Err(wrong(say_in::unknown_client(lang, name, &known.join(", "))));
+                return Err(wrong(say_in::unknown_client(words::lang(), name, &known.join(", "))));
             }
         }
     }
     let (folder, notebook) = notebook(flags)?;
     let _alone = if options.dry_run || !folder.exists() { None } else { lock(&folder)? };
     let undone = setup::undo(lang, &mut RealDisk, &notebook, &clients, !options.dry_run)
-        .map_err(|error| Failure(1, format!("error: {}", error.said(lang))))?;
+        .map_err(|error| failed(1, &error.said(words::lang())))?;
     let left = undone.iter().any(|key| matches!(key.fate, Fate::Left(_)));
     if options.json {
         let keys: Vec<_> = undone.iter().map(undone_in_json).collect();
@@ -237,7 +237,7 @@ fn undone_said(lang: Lang, key: &Undone, dry_run: bool) -> String {
 }
 
 fn wrong(words: String) -> Failure {
-    Failure(2, format!("error: {words}"))
+    failed(2, &words)
 }
 
 /// The journal is found without readable settings, or `undo` would not be possible without them: by flag, variable or
@@ -256,9 +256,7 @@ fn lock(folder: &Path) -> Result<Option<File>, Failure> {
         made.and_then(|()| File::options().create(true).append(true).open(folder.join("setup.lock")));
     let Ok(file) = opened else { return Ok(None) };
     match file.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            Err(Failure(1, format!("error: {}", say_in::another_runs(words::lang()))))
-        }
+        Err(TryLockError::WouldBlock) => Err(failed(1, &say_in::another_runs(words::lang()))),
         // Not every file system has locks.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(file)),
     }
@@ -294,7 +292,7 @@ fn relay_at(loaded: &Loaded) -> Result<RelayAt, Failure> {
 }
 
 /// Another port, where some other program has the relay's. Only one that the configuration file can change.
-fn free_port(lang: Lang, loaded: &Loaded, config: Option<&Path>, port: u16) -> Result<Option<u16>, Failure> {
+fn free_port(loaded: &Loaded, config: Option<&Path>, port: u16) -> Result<Option<u16>, Failure> {
     if here::listener(port) != Listener::Other {
         return Ok(None);
     }
@@ -302,12 +300,12 @@ fn free_port(lang: Lang, loaded: &Loaded, config: Option<&Path>, port: u16) -> R
     let origin = shown.map_or("default", |shown| shown.origin.as_str());
     let in_file = config.is_some_and(|file| origin.starts_with(&file.display().to_string()));
     if config.is_none() || !(in_file || origin == "default") {
-        return Err(wrong(say_in::port_taken_here(lang, port, origin)));
+        return Err(wrong(say_in::port_taken_here(words::lang(), port, origin)));
     }
     let near = (1..=NEAR).filter_map(|above| port.checked_add(above));
     match near.into_iter().find(|port| is_free(*port)) {
         Some(free) => Ok(Some(free)),
-        None => Err(Failure(1, format!("error: {}", say_in::no_free_port(lang, port)))),
+        None => Err(failed(1, &say_in::no_free_port(words::lang(), port))),
     }
 }
 

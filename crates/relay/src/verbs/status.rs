@@ -7,7 +7,7 @@ use steady_relay::running::{There, address, lives, look, text};
 use steady_relay::settings::Loaded;
 use steady_relay::words::{lang, status as words};
 
-use super::{Failure, block_on, files, load, print};
+use super::{Failure, block_on, failed, files, load, print};
 
 /// Prints what it is doing.
 pub(crate) fn status(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
@@ -43,5 +43,5 @@ fn not_there(there: &There, at: &str) -> Failure {
         There::Nothing => (6, words::not_running(lang(), at)),
         There::Other | There::Relay(_) => (6, words::other(lang(), at)),
     };
-    Failure(code, format!("error: {words}"))
+    failed(code, &words)
 }

@@ -40,6 +40,7 @@ use crate::shared::Shared;
 use crate::target::Target;
 use crate::tunnel::use_http;
 use crate::wishes::Wishes;
+use crate::words::{door, lang};
 use client::Client;
 use leg::Leg;
 pub(crate) use memory::Memory;
@@ -54,7 +55,6 @@ const TRIED: Duration = Duration::from_secs(5);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// Why a client is told to use HTTP.
-const UNSPOKEN: &str = "the service speaks no WebSocket there";
 
 /// What a session starts from.
 pub(crate) struct Door {
@@ -86,14 +86,14 @@ pub(crate) async fn open(
     let wanted = Wanted::of(parts, path, target);
     let now = shared.clock.now();
     if shared.websockets.is_unspoken(&wanted.address, now) {
-        return use_http(UNSPOKEN);
+        return use_http(&door::websocket_unspoken(lang()));
     }
     let mut refused = shared.websockets.still_refused(&wanted.address, now);
     let mut upstream = None;
     if refused.is_none() {
         match upgrade::open(&shared, &wanted, TRIED).await {
             Ok(opened) => upstream = Some(opened),
-            Err(Unopened::Unspoken) => return use_http(UNSPOKEN),
+            Err(Unopened::Unspoken) => return use_http(&door::websocket_unspoken(lang())),
             Err(Unopened::Declined(answered)) => return answered.hand_on(),
             Err(Unopened::Refused(told, _)) => refused = Some(told),
             Err(Unopened::Failed(_)) => {}

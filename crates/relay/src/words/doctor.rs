@@ -122,7 +122,7 @@ relay_core::words! {
     /// Nothing was.
     duplicates_ok() {
         en: "nothing was sent again that may have run";
-        zh: "没有重发任何可能已执行的请求";
+        zh: "没有重新发送任何可能已执行的请求";
     }
 
     /// The relay is large.
@@ -194,7 +194,7 @@ relay_core::words! {
     /// It is this relay.
     unreached_itself(name: &str, way: &str, detail: &str) {
         en: "{name}: {way} is this relay itself{detail}\nname the service that answers, or give the relay another port";
-        zh: "{name}：{way} 就是中继自己{detail}\n改为真正的服务地址，或给中继换一个端口";
+        zh: "{name}：{way} 就是中继自身{detail}\n改为真正的服务地址，或给中继换一个端口";
     }
 
     /// There are more than are asked.
@@ -404,13 +404,13 @@ relay_core::words! {
     /// Others may read a secret.
     open_file(file: &str, mode: &str) {
         en: "{file} may hold secrets, and others have rights to it (mode {mode})\nchmod go= {file}";
-        zh: "{file} 可能含有密钥，而其他用户有访问权限（权限 {mode}）\nchmod go= {file}";
+        zh: "{file} 可能含有机密内容，而其他用户有访问权限（权限 {mode}）\nchmod go= {file}";
     }
 
     /// None may.
     files_ok() {
         en: "files with secrets are their owner's alone";
-        zh: "含有密钥的文件只有所有者可以访问";
+        zh: "含有机密内容的文件只有所有者可以访问";
     }
 
     /// A file that other programs do not read.

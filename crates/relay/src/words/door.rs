@@ -273,4 +273,148 @@ relay_core::words! {
         en: " with a page";
         zh: " 和一个网页";
     }
+
+    /// An upgrade that is no WebSocket could not be handed on.
+    no_tunnel(host: &str, why: &str) {
+        en: "steady-relay: cannot open a tunnel to {host}: {why}\n";
+        zh: "steady-relay：无法建立到 {host} 的隧道：{why}\n";
+    }
+
+    /// The service is silent.
+    no_answer_within(seconds: f64) {
+        en: "no answer within {seconds} s";
+        zh: "{seconds} 秒内没有响应";
+    }
+
+    /// A WebSocket is not wanted here.
+    use_http(why: &str) {
+        en: "steady-relay: use HTTP for this address: {why}\n";
+        zh: "steady-relay：此地址请使用 HTTP：{why}\n";
+    }
+
+    /// Why.
+    http_says_why() {
+        en: "where this goes is not clear, and HTTP says what to do";
+        zh: "无法确定发往哪里，改用 HTTP 会得到说明";
+    }
+
+    /// Why.
+    websocket_refused() {
+        en: "websocket = \"refuse\" is set";
+        zh: "已设置 websocket = \"refuse\"";
+    }
+
+    /// Why.
+    websocket_by_body() {
+        en: "a [[route]] picks the upstream by the body";
+        zh: "有 [[route]] 按请求体选择上游";
+    }
+
+    /// Why.
+    websocket_without_room() {
+        en: "bodies.total is less than limits.message";
+        zh: "bodies.total 小于 limits.message";
+    }
+
+    /// Why.
+    websocket_unspoken() {
+        en: "the service speaks no WebSocket there";
+        zh: "服务在该地址不支持 WebSocket";
+    }
+
+    /// Sessions are asked for in the wrong way.
+    not_like_that() {
+        en: "this cannot be asked for like that";
+        zh: "不支持这种请求方法";
+    }
+
+    /// A relay without sessions.
+    no_sessions() {
+        en: "this relay has no local token, so it has no sessions";
+        zh: "此中继没有本地令牌，因此没有会话";
+    }
+
+    /// What a proof takes.
+    ask_with_nonce() {
+        en: "ask with `?nonce=`, 16 to 64 letters and digits, at an address this relay listens on";
+        zh: "请在此中继监听的地址上用 `?nonce=` 请求，值为 16 到 64 个字母和数字";
+    }
+
+    /// There is none with this key.
+    no_such_session() {
+        en: "there is no such session";
+        zh: "没有这个会话";
+    }
+
+    /// A session's description is too long.
+    session_too_long(kibibytes: usize) {
+        en: "a session is described in {kibibytes} KiB at most";
+        zh: "会话的描述不得超过 {kibibytes} KiB";
+    }
+
+    /// Its body did not come whole.
+    body_broke_off() {
+        en: "the body broke off";
+        zh: "请求体中途断开";
+    }
+
+    /// It did not come at all.
+    body_late() {
+        en: "the body did not come";
+        zh: "没有收到请求体";
+    }
+
+    /// It is something else. `why` is what the parser says, in English.
+    no_session_description(why: &str) {
+        en: "the body is not the description of a session: {why}";
+        zh: "请求体不是会话的描述：{why}";
+    }
+
+    /// No room for one more session.
+    too_many_sessions(most: usize) {
+        en: "{most} sessions are open, which is the limit\nhint: end some of the clients that were started with `run`";
+        zh: "已有 {most} 个会话，达到上限\n提示：请结束一些用 `run` 启动的客户端";
+    }
+
+    /// A session of another time.
+    session_version(theirs: u32, ours: u32) {
+        en: "`v` is {theirs}, and this relay knows {ours}";
+        zh: "`v` 为 {theirs}，而此中继只支持 {ours}";
+    }
+
+    /// Its upstreams have no names that can be used.
+    session_names(most: usize, longest: usize) {
+        en: "`upstreams` holds at most {most}, each with a name of its own of letters, digits, - and _, at most {longest} of them";
+        zh: "`upstreams` 最多 {most} 项，名称各不相同，由字母、数字、- 和 _ 组成，最长 {longest} 个字符";
+    }
+
+    /// An address of its own is none. `why` ends the sentence.
+    session_url(name: &str, why: &str) {
+        en: "the url of the upstream `{name}` cannot be one: it {why}";
+        zh: "上游 `{name}` 的 url 无法使用：{why}";
+    }
+
+    /// An upstream of its own is the relay.
+    session_itself(name: &str) {
+        en: "the upstream `{name}` is this relay itself";
+        zh: "上游 `{name}` 就是此中继自身";
+    }
+
+    /// The system gives no random numbers.
+    no_random() {
+        en: "the system gives no random numbers for a key";
+        zh: "系统没有提供生成密钥所需的随机数";
+    }
+
+    /// The port of metrics has nothing else.
+    metrics_elsewhere() {
+        en: "nothing here\nhint: metrics are at /metrics";
+        zh: "这里没有内容\n提示：指标位于 /metrics";
+    }
+
+    /// Metrics cannot be written.
+    metrics_only_read() {
+        en: "metrics can only be read";
+        zh: "指标只能读取";
+    }
 }

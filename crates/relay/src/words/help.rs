@@ -1,4 +1,4 @@
-//! What `--help` says, in Chinese, looked up by the English that stands in `cli.rs` and beside the verbs. A row is one
+//! What `--help` says, in Chinese, looked up by the English that stands in `cli` and beside the verbs. A row is one
 //! paragraph, without the stop at its end; the test `every_text_of_the_help_has_its_chinese` prints the rows that are
 //! missing, ready to be filled in, and those that nothing says any more.
 
@@ -98,7 +98,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     ),
     (
         "A relay of yours that listens on the configured port is joined, so that all clients wait together. Where there is none, and wherever a flag of the relay is given, the client has one of its own, which ends with it. Nothing is written to disk: the client is told by its environment and its own flags. Its terminal, signals and exit code pass through",
-        "如果您的中继正在所设端口上运行，就加入它，让所有客户端一起排队等待；如果没有，或指定了中继的选项，则为该客户端单独启动一个，随客户端结束。不向磁盘写入任何内容：通过环境变量和客户端自身的选项告知客户端。终端、信号和退出码原样传递",
+        "如果你的中继正在所设端口上运行，就加入它，让所有客户端一起排队等待；如果没有，或指定了中继的选项，则为该客户端单独启动一个，随客户端结束。不向磁盘写入任何内容：通过环境变量和客户端自身的选项告知客户端。终端、信号和退出码原样传递",
     ),
     (
         "Clients that it knows: codex, claude, gemini, opencode, aider. Every other program gets the variables that SDKs read: OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL and their like",
@@ -199,6 +199,167 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (
         "The configuration file, in place of the one that would be read",
         "要检查的配置文件，代替原本会读取的那一个",
+    ),
+    (
+        "Speak https too, on the same port: on, off [default: off]",
+        "在同一端口上同时支持 https：on、off [默认值：off]",
+    ),
+    (
+        "For clients that insist on it: `steady-relay cert trust-help` says how each of them comes to trust the certificate, which is made at the first start. Also STEADY_RELAY_TLS",
+        "供只接受 https 的客户端使用：证书在首次启动时生成，`steady-relay cert trust-help` 说明如何让各个客户端信任它。也可用 STEADY_RELAY_TLS",
+    ),
+    (
+        "Point clients at the relay for good, by their own settings files; `undo` takes it back",
+        "修改客户端自身的设置文件，使其固定使用中继；可用 `undo` 撤销",
+    ),
+    (
+        "Shows the changes, asks, and writes key by key; all else in a file stays as it is. What a client asked so far becomes an upstream of the relay. Exit code 1: a client was left alone, or nothing was written",
+        "先显示改动并询问，再逐个键写入；文件的其余内容保持不变。客户端原来使用的地址会成为中继的一个上游。退出码 1：有客户端未作改动，或没有写入任何内容",
+    ),
+    (
+        "The clients: codex, claude, vscode, opencode, gemini, continue, cline, or `env-file PATH`",
+        "客户端：codex、claude、vscode、opencode、gemini、continue、cline，或 `env-file PATH`",
+    ),
+    ("Where none is named, every client that is found", "未指定时，处理找到的所有客户端"),
+    ("Say which clients point to the relay, and write nothing", "列出哪些客户端已指向中继，不写入任何内容"),
+    ("Show what would be written, and write nothing", "显示将要写入的内容，但不写入"),
+    ("Write without asking", "不询问，直接写入"),
+    (
+        "Take back what `setup` wrote, key by key; what was changed since stays",
+        "逐个键撤销 `setup` 写入的内容；此后被改动的部分保持不变",
+    ),
+    (
+        "Needs no relay that runs and no settings that can be read. Exit code 1: something was left as it is",
+        "不要求中继正在运行，也不要求设置可读。退出码 1：有内容保持了原样",
+    ),
+    (
+        "The clients, as for `setup`; `relay` for what was written into the relay's own settings",
+        "客户端，与 `setup` 相同；`relay` 表示写入中继自身设置的内容",
+    ),
+    ("Where none is named, everything that was written", "未指定时，撤销所有写入的内容"),
+    ("Say what would be taken back, and write nothing", "显示将要撤销的内容，但不写入"),
+    (
+        "Send one request, like curl, with everything that the relay does for a call",
+        "像 curl 一样发送一个请求，并得到中继为请求所做的一切",
+    ),
+    (
+        "The answer goes to standard output as it comes, and what happens meanwhile to standard error. `post URL` and `get URL` are short for it, and `codex-retry` is understood as the name of this program",
+        "响应到达时即写到标准输出，期间的进展写到标准错误。`post URL` 和 `get URL` 是它的简写；本程序也可以名为 `codex-retry`",
+    ),
+    (
+        "Exit codes: 0 served; 1 broken off or blocked on the way; 2 wrong usage or settings; 3 gave up; 4 not sent again, since it may have run; 5 the service said no; 130 interrupted",
+        "退出码：0 已完成；1 中途断开或被拦截；2 用法或设置有误；3 已放弃；4 请求可能已经执行，未重新发送；5 服务明确拒绝；130 被中断",
+    ),
+    (
+        "The method, where it is not to be GET without data and POST with some; then the URL",
+        "请求方法（不写时：无数据用 GET，有数据用 POST），然后是 URL",
+    ),
+    (
+        "A URL of http or https is asked as it is. What begins with a slash goes where the relay's own settings would send it",
+        "http 或 https 的 URL 按原样请求。以斜杠开头的，发往中继设置所决定的上游",
+    ),
+    ("The method", "请求方法"),
+    (
+        "A header, `name: value`; `@FILE` for a file with one on each line",
+        "请求头，写成 `name: value`；`@FILE` 表示每行一个请求头的文件",
+    ),
+    (
+        "The data to send; `@FILE` for a file, `@-` for standard input",
+        "要发送的数据；`@FILE` 表示文件，`@-` 表示标准输入",
+    ),
+    (
+        "It is sent as it is. Where no header says what it is, it is taken for JSON",
+        "数据按原样发送。没有请求头说明类型时，视为 JSON",
+    ),
+    ("A file with the data to send", "存有要发送的数据的文件"),
+    ("The longest wait between sends, such as 30s or 5min", "两次发送之间最长的等待时间，例如 30s 或 5min"),
+    ("Print the head of the answer, too", "同时输出响应头"),
+    ("Write the answer to a file", "把响应写入文件"),
+    ("Say nothing while it waits", "等待期间不输出任何内容"),
+    (
+        "Write what happens to standard error as JSON, an object per line; the last one is the summary",
+        "把进展以 JSON 写到标准错误，每行一个对象；最后一行是总结",
+    ),
+    (
+        "Look for what is wrong between clients and services, and say what to do about it",
+        "查找客户端与服务之间的问题，并说明如何处理",
+    ),
+    (
+        "The settings, the port, the services and the way there, the clients and this machine, in some seconds. Nothing is changed, and no credential is sent or printed. `--upstream` asks that service alone",
+        "数秒内检查设置、端口、各服务及其网络路径、客户端和本机。不作任何更改，不发送也不输出凭据。`--upstream` 只检查指定的服务",
+    ),
+    ("Exit codes: 0 nothing fails; 1 something does", "退出码：0 没有失败项；1 有失败项"),
+    (
+        "Send one small request through a relay, and say how long each part took",
+        "经中继发送一个小请求，并列出各环节的用时",
+    ),
+    (
+        "A relay in this process, with the present settings. It asks a pretend service in this process; with `--upstream` the service of that name or URL, for its list of models, with a key from the environment or the settings if there is one",
+        "在本进程中按当前设置启动中继，请求本进程中的模拟服务；指定 `--upstream` 时，向该名称或 URL 的服务请求模型列表，并使用环境变量或设置中的密钥（如果有）",
+    ),
+    (
+        "Exit codes: 0 a request goes through, or a service was reached that wants a key; else as those of `send`",
+        "退出码：0 请求可以通过，或已连接到要求密钥的服务；其余与 `send` 相同",
+    ),
+    ("Ask this model for a few words, with --upstream", "让此模型生成几个字，须与 --upstream 同用"),
+    (
+        "That may cost a fraction of a cent. Without it the list of models is asked for, which costs nothing",
+        "可能产生极少费用。不指定时只请求模型列表，不产生费用",
+    ),
+    (
+        "Print what a relay that runs is doing, and what it has saved",
+        "显示运行中的中继正在做什么，以及挽回了多少请求",
+    ),
+    (
+        "Exit codes: 0 it runs; 2 wrong settings, or the token is missing; 6 no relay runs there",
+        "退出码：0 正在运行；2 设置有误或缺少令牌；6 该处没有中继在运行",
+    ),
+    ("Print JSON, as `/__steady/status` has it", "以 JSON 输出，内容与 `/__steady/status` 相同"),
+    ("Say whether a relay runs", "检查中继是否在运行"),
+    (
+        "Keep the relay running as a service of yours, from login on, without root",
+        "以你的用户服务方式运行中继，登录后自动启动，无需 root",
+    ),
+    (
+        "On Linux a unit of the user's systemd, which holds the port while the relay restarts; on macOS a launch agent; on Windows a task that starts at logon",
+        "Linux 上是用户级 systemd 单元，中继重启期间由它保持端口；macOS 上是 LaunchAgent；Windows 上是登录时启动的计划任务",
+    ),
+    ("Start the service that is installed", "启动已安装的服务"),
+    (
+        "Stop it until the next login; open calls may end first",
+        "停止服务，直到下次登录；未完成的请求可以先结束",
+    ),
+    (
+        "Say whether the service runs, where, and what is wrong with it; exit code 6 where it does not answer",
+        "显示服务是否在运行、地址以及存在的问题；无响应时退出码为 6",
+    ),
+    ("Stop the service and delete all that `install` wrote", "停止服务，并删除 `install` 写入的所有文件"),
+    ("Print the files that would be deleted, and do nothing", "列出将要删除的文件，不作任何更改"),
+    (
+        "Install the relay as a service of this user and start it; the flags given here are carried over",
+        "把中继安装为当前用户的服务并启动；此处指定的选项会一并带入",
+    ),
+    (
+        "Done once more, it takes on a new version of the program, other flags or another port",
+        "再次运行即可采用新版本的程序、其他选项或另一个端口",
+    ),
+    ("Print the files that would be written, and do nothing", "显示将要写入的文件，不作任何更改"),
+    (
+        "The certificate of https: what it is, how clients come to trust it, and a new one",
+        "https 证书：查看、让客户端信任、重新生成",
+    ),
+    ("Print what it holds for, until when, and its fingerprint", "显示证书的适用范围、有效期和指纹"),
+    (
+        "Say for each client and system how it comes to trust the certificate",
+        "说明各个客户端和系统如何信任该证书",
+    ),
+    (
+        "Make a new one in place of what is there; clients have to trust it anew",
+        "生成新证书并替换现有证书；客户端需要重新信任",
+    ),
+    (
+        "Only needed where `names` were added, a file is damaged, or somebody else has seen the key: its end is seen to by the relay itself",
+        "只在增加了 `names`、文件损坏或密钥外泄时才需要：证书到期由中继自行处理",
     ),
 ];
 

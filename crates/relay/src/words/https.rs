@@ -6,31 +6,31 @@ relay_core::words! {
     /// There is no state folder.
     no_folder() {
         en: "https needs a state folder for its keys, and nothing says where that is\nhint: name one with --state-dir";
-        zh: "https 需要状态目录来保存密钥，但无法确定其位置\nhint: 请用 --state-dir 指定";
+        zh: "https 需要状态目录来保存密钥，但无法确定其位置\n提示：请用 --state-dir 指定";
     }
 
     /// A file cannot be read or written.
     file_failed(path: &str, why: &str) {
         en: "{path}: {why}\nhint: https keeps its keys there: see to its owner and mode, or name another folder with --state-dir";
-        zh: "{path}：{why}\nhint: https 的密钥保存在此：请检查其所有者和权限，或用 --state-dir 指定其他目录";
+        zh: "{path}：{why}\n提示：https 的密钥保存在此：请检查其所有者和权限，或用 --state-dir 指定其他目录";
     }
 
     /// A file holds something else than it should.
     damaged(path: &str, why: &str) {
         en: "{path} cannot be used: {why}\nhint: put the right file back, or make a new certificate, which clients have to trust anew: `steady-relay cert renew`";
-        zh: "{path} 无法使用：{why}\nhint: 请恢复正确的文件；或运行 `steady-relay cert renew` 生成新证书，客户端需重新信任";
+        zh: "{path} 无法使用：{why}\n提示：请恢复正确的文件；或运行 `steady-relay cert renew` 生成新证书，客户端需重新信任";
     }
 
     /// The library refuses.
     library(why: &str) {
         en: "the certificate cannot be made: {why}\nhint: see whether each of `names` below [relay] is the name of a host";
-        zh: "无法生成证书：{why}\nhint: 请检查 [relay] 下的 `names` 是否都是主机名";
+        zh: "无法生成证书：{why}\n提示：请检查 [relay] 下的 `names` 是否都是主机名";
     }
 
     /// Nothing was made yet.
     none_yet(path: &str) {
         en: "there is no certificate at {path} yet\nhint: it is made when a relay starts with --tls, or by `steady-relay cert renew`";
-        zh: "{path} 处尚无证书\nhint: 以 --tls 启动中继时会生成，也可运行 `steady-relay cert renew`";
+        zh: "{path} 处尚无证书\n提示：以 --tls 启动中继时会生成，也可运行 `steady-relay cert renew`";
     }
 
     /// Names that the authority may not vouch for.
@@ -133,5 +133,47 @@ relay_core::words! {
     bounded() {
         en: "Whoever has its key, which lies beside it, can vouch for the names of `steady-relay cert show` and for addresses, and for no other name.";
         zh: "持有其密钥（位于同一目录）的人只能为 `steady-relay cert show` 所列名称和 IP 地址签发证书，无法冒充其他域名。";
+    }
+
+    /// What is wrong with a file.
+    key_missing() {
+        en: "it is not there, and its certificate is";
+        zh: "文件不存在，而它的证书存在";
+    }
+
+    /// What is wrong with a file.
+    has_ended() {
+        en: "it has ended";
+        zh: "已过期";
+    }
+
+    /// What is wrong with a file.
+    no_pem() {
+        en: "it is no PEM";
+        zh: "不是 PEM 格式";
+    }
+
+    /// What is wrong with a file.
+    no_private_key() {
+        en: "it holds no private key";
+        zh: "其中没有私钥";
+    }
+
+    /// What is wrong with a file.
+    no_certificate() {
+        en: "it holds no certificate that can be read";
+        zh: "其中没有可读取的证书";
+    }
+
+    /// What is wrong with a file.
+    no_authority() {
+        en: "its certificate is not one of an authority";
+        zh: "其中的证书不是 CA 证书";
+    }
+
+    /// What is wrong with a file.
+    other_key() {
+        en: "its certificate does not belong to the key beside it";
+        zh: "其中的证书与同目录的密钥不匹配";
     }
 }

@@ -20,7 +20,9 @@
 //! | credential, token, key | 凭据，令牌，密钥 |
 //! | key (of a file), flag, verb | 键，选项，命令 |
 //! | settings, configuration file | 设置，配置文件 |
-//! | loopback, stream, body | 回环，流，响应体 |
+//! | loopback, stream, body | 回环，流，请求体或响应体 |
+//! | session, tunnel, certificate | 会话，隧道，证书 |
+//! | folder, journal, secret | 目录，记录，机密 |
 //! | error, hint, note | 错误，提示，说明 |
 
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -128,4 +128,10 @@ relay_core::words! {
         en: "there is no upstream `{name}`\nhint: name a URL, or one of {known}";
         zh: "没有名为 `{name}` 的上游\n提示：给出 URL，或下列之一：{known}";
     }
+
+    /// None is named.
+    no_upstream() {
+        en: "there is no upstream";
+        zh: "没有上游";
+    }
 }

@@ -14,7 +14,7 @@ relay_core::words! {
     /// It may have run, so it is not sent again.
     not_again(why: &str) {
         en: "steady-relay: not sent again, since it may have run ({why})";
-        zh: "steady-relay：请求可能已经执行，因此不再重发（{why}）";
+        zh: "steady-relay：请求可能已经执行，因此不重新发送（{why}）";
     }
 
     /// The service's last word.
@@ -26,7 +26,7 @@ relay_core::words! {
     /// Something between here and the service does not let it through.
     barred(why: &str) {
         en: "steady-relay: no resend would help ({why}); the answer says what stands in the way";
-        zh: "steady-relay：重发无济于事（{why}），原因见响应内容";
+        zh: "steady-relay：重新发送无济于事（{why}），原因见响应内容";
     }
 
     /// The answer did not come to its end.
@@ -122,7 +122,7 @@ relay_core::words! {
     /// A folder where a file should be.
     folder(file: &str) {
         en: "{file}: this is a folder\nhint: name a file";
-        zh: "{file}：这是一个文件夹\n提示：指定一个文件";
+        zh: "{file}：这是目录，不是文件\n提示：请指定一个文件";
     }
 
     /// More than is kept of what is no file.

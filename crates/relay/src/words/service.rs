@@ -1,84 +1,86 @@
 //! What `service` says.
 
+use relay_core::words::counted;
+
 relay_core::words! {
     table TABLE "service";
 
     /// The environment lacks what says where files go.
     no_home(variable: &str) {
         en: "{variable} is not set, so it is not known where the service's files belong\nhint: set it, or log in as the user whose service it is to be";
-        zh: "未设置 {variable}，无法确定服务文件应放在哪里\nhint: 请设置该变量，或以该服务所属的用户登录";
+        zh: "未设置 {variable}，无法确定服务文件应放在哪里\n提示：请设置该变量，或以该服务所属的用户登录";
     }
 
     /// Port 0 was asked for.
     any_port() {
         en: "a service needs a port that stays the same, and the settings say 0\nhint: name one with --port, such as --port 8787";
-        zh: "服务需要固定的端口，而设置中的端口为 0\nhint: 请用 --port 指定，例如 --port 8787";
+        zh: "服务需要固定的端口，而设置中的端口为 0\n提示：请用 --port 指定，例如 --port 8787";
     }
 
     /// A file of the same name is somebody else's.
     not_ours(path: &str) {
         en: "{path} is there already, and `steady-relay service install` has not written it\nhint: move it away, then do this again";
-        zh: "{path} 已存在，且不是由 `steady-relay service install` 写入的\nhint: 请先将其移走，然后重试";
+        zh: "{path} 已存在，且不是由 `steady-relay service install` 写入的\n提示：请先将其移走，然后重试";
     }
 
     /// The program was deleted while it ran.
     no_program(path: &str) {
         en: "this program is no longer at {path}, so no service can start it\nhint: install it again, then do this with the new one";
-        zh: "本程序已不在 {path}，服务将无法启动它\nhint: 请重新安装，然后用新程序重试";
+        zh: "本程序已不在 {path}，服务将无法启动它\n提示：请重新安装，然后用新程序重试";
     }
 
     /// A text that no file of a service manager can hold.
     odd(text: &str) {
         en: "`{text}` holds signs that the file of a service cannot hold\nhint: use a path or a value without line ends, in Unicode";
-        zh: "`{text}` 含有服务文件无法容纳的字符\nhint: 请使用不含换行的 Unicode 路径或值";
+        zh: "`{text}` 含有服务文件无法容纳的字符\n提示：请使用不含换行的 Unicode 路径或值";
     }
 
     /// A file cannot be written, read or deleted.
     file_failed(path: &str, why: &str) {
         en: "{path}: {why}\nhint: see to its owner and mode, and to the space on the disk";
-        zh: "{path}：{why}\nhint: 请检查其所有者、权限以及磁盘空间";
+        zh: "{path}：{why}\n提示：请检查其所有者、权限以及磁盘空间";
     }
 
     /// The service manager refused.
     refused(line: &str, said: &str) {
         en: "`{line}` failed: {said}\nhint: `steady-relay service status` tells how the service is, its log why";
-        zh: "`{line}` 失败：{said}\nhint: `steady-relay service status` 可查看服务状态，原因见其日志";
+        zh: "`{line}` 失败：{said}\n提示：`steady-relay service status` 可查看服务状态，原因见其日志";
     }
 
     /// Nothing is installed.
     not_installed() {
         en: "no service is installed\nhint: `steady-relay service install` does it";
-        zh: "尚未安装服务\nhint: 请运行 `steady-relay service install`";
+        zh: "尚未安装服务\n提示：请运行 `steady-relay service install`";
     }
 
     /// No service manager is known on this system.
     no_manager_here() {
         en: "no service manager is known on this system\nhint: have whatever starts programs here run `steady-relay serve`";
-        zh: "不支持此系统的服务管理器\nhint: 请让系统中负责启动程序的工具运行 `steady-relay serve`";
+        zh: "不支持此系统的服务管理器\n提示：请让系统中负责启动程序的工具运行 `steady-relay serve`";
     }
 
     /// WSL without systemd.
     wsl_without_systemd() {
         en: "this WSL was started without systemd, so nothing can keep a service running\nhint: put `systemd=true` below `[boot]` in /etc/wsl.conf, run `wsl --shutdown` in Windows, and do this again; or install the service in Windows";
-        zh: "此 WSL 未启用 systemd，无法保持服务运行\nhint: 请在 /etc/wsl.conf 的 `[boot]` 下写入 `systemd=true`，在 Windows 中运行 `wsl --shutdown` 后重试；或在 Windows 中安装服务";
+        zh: "此 WSL 未启用 systemd，无法保持服务运行\n提示：请在 /etc/wsl.conf 的 `[boot]` 下写入 `systemd=true`，在 Windows 中运行 `wsl --shutdown` 后重试；或在 Windows 中安装服务";
     }
 
     /// A container.
     in_container() {
         en: "a container has no service manager\nhint: make `steady-relay serve` its command, or start it in the entry script, and let the container's restart policy keep it running";
-        zh: "容器中没有服务管理器\nhint: 请将 `steady-relay serve` 设为容器的命令，或在入口脚本中启动它，并由容器的重启策略保持运行";
+        zh: "容器中没有服务管理器\n提示：请将 `steady-relay serve` 设为容器的命令，或在入口脚本中启动它，并由容器的重启策略保持运行";
     }
 
     /// Another service manager.
     no_systemd() {
         en: "this system does not run systemd\nhint: have its own service manager run `steady-relay serve` as your user";
-        zh: "此系统未运行 systemd\nhint: 请让系统自带的服务管理器以您的用户身份运行 `steady-relay serve`";
+        zh: "此系统未运行 systemd\n提示：请让系统自带的服务管理器以你的用户身份运行 `steady-relay serve`";
     }
 
     /// systemd runs, and nobody manages this user's services.
     no_user_manager() {
         en: "systemd runs no service manager for this user\nhint: log in as the user itself rather than by su or sudo, or run `sudo loginctl enable-linger USER` and set XDG_RUNTIME_DIR=/run/user/UID";
-        zh: "systemd 没有为此用户运行服务管理器\nhint: 请直接以该用户登录，不要通过 su 或 sudo；或运行 `sudo loginctl enable-linger USER` 并设置 XDG_RUNTIME_DIR=/run/user/UID";
+        zh: "systemd 没有为此用户运行服务管理器\n提示：请直接以该用户登录，不要通过 su 或 sudo；或运行 `sudo loginctl enable-linger USER` 并设置 XDG_RUNTIME_DIR=/run/user/UID";
     }
 
     /// It was installed.
@@ -90,7 +92,7 @@ relay_core::words! {
     /// It was moved to another address.
     moved(old: &str, new: &str) {
         en: "note: it listened on {old} before; clients that point there find nothing now, and belong at {new}";
-        zh: "note: 此前监听 {old}；指向该地址的客户端现在找不到服务，请改为 {new}";
+        zh: "说明：此前监听 {old}；指向该地址的客户端现在找不到服务，请改为 {new}";
     }
 
     /// It is being stopped.
@@ -120,19 +122,19 @@ relay_core::words! {
     /// Variables that are not carried over and belong into the env file.
     left_behind(names: &str, path: &str) {
         en: "note: the service does not see {names} of this terminal\nhint: write what it is to have into {path}, a line NAME=value each";
-        zh: "note: 服务看不到本终端中的 {names}\nhint: 请将服务所需的变量写入 {path}，每行一个 NAME=value";
+        zh: "说明：服务看不到本终端中的 {names}\n提示：请将服务所需的变量写入 {path}，每行一个 NAME=value";
     }
 
     /// Variables about proxies that are not carried over.
     proxies_left_behind(names: &str) {
         en: "note: the service does not see {names} of this terminal\nhint: set `proxy` below [relay] in the configuration file where upstreams need one";
-        zh: "note: 服务看不到本终端中的 {names}\nhint: 如果上游需要代理，请在配置文件的 [relay] 下设置 `proxy`";
+        zh: "说明：服务看不到本终端中的 {names}\n提示：如果上游需要代理，请在配置文件的 [relay] 下设置 `proxy`";
     }
 
     /// For a desktop and the log, when the relay cannot be started.
     absent_notice(program: &str) {
         en: "Steady Relay does not start. Is {program} still there? `journalctl --user -u steady-relay` or the log says why. Until it does, clients that point at it get no answers.";
-        zh: "Steady Relay 无法启动。{program} 还在吗？原因见 `journalctl --user -u steady-relay` 或日志。在此之前，指向它的客户端得不到回答。";
+        zh: "Steady Relay 无法启动。{program} 还在吗？原因见 `journalctl --user -u steady-relay` 或日志。在此之前，指向它的客户端得不到响应。";
     }
 
     /// For clients, when the program is gone.
@@ -155,7 +157,7 @@ relay_core::words! {
 
     /// It runs.
     running(pid: &str, restarts: u32) {
-        en: "running{pid}, restarted by itself {restarts} times";
+        en: "running{pid}, restarted by itself {times}", times = counted(u64::from(restarts), "time", "times");
         zh: "运行中{pid}，已自动重启 {restarts} 次";
     }
 
@@ -192,13 +194,13 @@ relay_core::words! {
     /// The relay answers there.
     answers() {
         en: "answers";
-        zh: "有回答";
+        zh: "有响应";
     }
 
     /// Nobody does.
     silent() {
         en: "nothing answers";
-        zh: "无回答";
+        zh: "无响应";
     }
 
     /// The stand-in does.
@@ -210,7 +212,7 @@ relay_core::words! {
     /// Another program does.
     stranger() {
         en: "another program answers";
-        zh: "由其他程序回答";
+        zh: "由其他程序响应";
     }
 
     /// A line of `status`.
@@ -228,13 +230,13 @@ relay_core::words! {
     /// What is wrong: the program is gone.
     problem_gone(path: &str, url: &str) {
         en: "problem: {path} is gone, and clients that point at {url} get no answers\nhint: install it again, or take the address out of the clients' settings and run `steady-relay service remove`";
-        zh: "problem: {path} 已不存在，指向 {url} 的客户端得不到回答\nhint: 请重新安装；或从客户端设置中删除该地址，并运行 `steady-relay service remove`";
+        zh: "问题：{path} 已不存在，指向 {url} 的客户端得不到响应\n提示：请重新安装；或从客户端设置中删除该地址，并运行 `steady-relay service remove`";
     }
 
     /// What is wrong: it does not answer.
     problem_silent(url: &str) {
         en: "problem: clients that point at {url} get no answers\nhint: `steady-relay service start`; where that fails, its log says why: `journalctl --user -u steady-relay`, on macOS ~/Library/Logs/steady-relay.log";
-        zh: "problem: 指向 {url} 的客户端得不到回答\nhint: 请运行 `steady-relay service start`；若失败，原因见日志：`journalctl --user -u steady-relay`，macOS 上为 ~/Library/Logs/steady-relay.log";
+        zh: "问题：指向 {url} 的客户端得不到响应\n提示：请运行 `steady-relay service start`；若失败，原因见日志：`journalctl --user -u steady-relay`，macOS 上为 ~/Library/Logs/steady-relay.log";
     }
 
     /// There is nothing to remove.

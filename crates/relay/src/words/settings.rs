@@ -353,6 +353,8 @@ const PATTERNS: &[(&str, &str)] = &[
     // Files.
     ("there is no such file", "没有这个文件"),
     ("this is a folder, not a file", "这是目录，不是文件"),
+    ("this is a link to a file that does not exist", "这个链接指向的文件不存在"),
+    ("this is not UTF-8 text", "这不是 UTF-8 文本"),
     ("the file may not be read", "没有读取该文件的权限"),
     ("the file is larger than 1 MiB", "文件大于 1 MiB"),
     ("this is a pipe or a device, not a file", "这是管道或设备，不是文件"),
@@ -538,6 +540,19 @@ pub fn said(lang: Lang, english: &str) -> String {
     }
 }
 
+/// The same of words that lack their subject, such as `has no host`: the sentence around them has it.
+#[must_use]
+pub fn said_of(lang: Lang, english: &str) -> String {
+    // A letter that nobody writes stands for the subject.
+    const SUBJECT: &str = "\u{e000}";
+    match lang {
+        Lang::English => english.to_owned(),
+        Lang::Chinese => chinese(&format!("{SUBJECT} {english}"))
+            .and_then(|chinese| Some(chinese.strip_prefix(SUBJECT)?.trim_start().to_owned()))
+            .unwrap_or_else(|| said(lang, english)),
+    }
+}
+
 /// The Chinese of a sentence, by the pattern of which most letters are there; `None` where none fits.
 fn chinese(english: &str) -> Option<String> {
     let fits = |(pattern, chinese): &(&'static str, &'static str)| {
@@ -610,6 +625,9 @@ mod tests {
         assert_eq!(said("profile `x`: cap 5s is below base 10s"), "策略 `x`：cap 5s 小于 base 10s");
         assert_eq!(said("nobody has translated this"), "nobody has translated this");
         assert_eq!(super::said(Lang::English, "put it in quotes"), "put it in quotes");
+        assert_eq!(said_of(Lang::Chinese, "has no host"), "没有主机名");
+        assert_eq!(said_of(Lang::Chinese, "sings"), "sings");
+        assert_eq!(said_of(Lang::English, "has no host"), "has no host");
         // A value cannot be taken for a place to fill in.
         assert_eq!(said("unknown key `{1}` in [relay]"), "[relay] 中有未知的键 `{1}`");
     }

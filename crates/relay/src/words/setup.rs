@@ -222,25 +222,25 @@ relay_core::words! {
     /// The journal is broken.
     journal_broken(path: &str) {
         en: "{path} is not what this program writes there\nhint: move it away; what it knew can then no longer be undone by `undo`";
-        zh: "{path} 的内容不是本程序写入的\nhint: 请将其移走；其中记录的修改将无法再用 `undo` 撤销";
+        zh: "{path} 的内容不是本程序写入的\n提示：请将其移走；其中记录的修改将无法再用 `undo` 撤销";
     }
 
     /// The journal is from the future.
     journal_newer(path: &str) {
         en: "a newer steady-relay wrote {path}\nhint: use that one";
-        zh: "{path} 由更新版本的 steady-relay 写入\nhint: 请使用该版本";
+        zh: "{path} 由更新版本的 steady-relay 写入\n提示：请使用该版本";
     }
 
     /// The journal is full.
     journal_full(path: &str) {
         en: "{path} holds more entries than can be kept\nhint: run `steady-relay undo` first";
-        zh: "{path} 中的记录过多\nhint: 请先运行 `steady-relay undo`";
+        zh: "{path} 中的记录过多\n提示：请先运行 `steady-relay undo`";
     }
 
     /// The journal cannot be read or written.
     journal_system(path: &str, why: &str) {
         en: "{path}: {why}\nhint: name another folder with --state-dir";
-        zh: "{path}：{why}\nhint: 请用 --state-dir 指定另一个目录";
+        zh: "{path}：{why}\n提示：请用 --state-dir 指定另一个目录";
     }
 
     /// Somebody else wrote it.
@@ -282,19 +282,19 @@ relay_core::words! {
     /// A word is missing.
     env_file_without_path() {
         en: "`env-file` needs a path\nhint: steady-relay setup env-file .env";
-        zh: "`env-file` 需要一个路径\nhint: steady-relay setup env-file .env";
+        zh: "`env-file` 需要一个路径\n提示：steady-relay setup env-file .env";
     }
 
     /// A word too many.
     unknown_client(name: &str, known: &str) {
         en: "`{name}` is not a client that setup knows\nhint: it knows {known}, and `env-file PATH`";
-        zh: "setup 不认识客户端 `{name}`\nhint: 可用的有 {known}，以及 `env-file PATH`";
+        zh: "setup 不认识客户端 `{name}`\n提示：可用的有 {known}，以及 `env-file PATH`";
     }
 
     /// Port 0.
     port_is_any() {
         en: "the relay has no port of its own, since `port` is 0\nhint: give it one, so that clients can be pointed at it";
-        zh: "`port` 为 0，中继没有固定端口\nhint: 请为它指定端口，以便客户端指向它";
+        zh: "`port` 为 0，中继没有固定端口\n提示：请为它指定端口，以便客户端指向它";
     }
 
     /// Another port is chosen.
@@ -306,25 +306,25 @@ relay_core::words! {
     /// A port that a flag or a variable names.
     port_taken_here(port: u16, origin: &str) {
         en: "port {port} is taken by another program, and {origin} names it\nhint: name another one there";
-        zh: "端口 {port} 已被其他程序占用，而它由 {origin} 指定\nhint: 请在那里换一个端口";
+        zh: "端口 {port} 已被其他程序占用，而它由 {origin} 指定\n提示：请在那里换一个端口";
     }
 
     /// No port is free.
     no_free_port(port: u16) {
         en: "port {port} is taken by another program, and no port above it is free\nhint: name one with --port";
-        zh: "端口 {port} 已被其他程序占用，且其后没有可用端口\nhint: 请用 --port 指定";
+        zh: "端口 {port} 已被其他程序占用，且其后没有可用端口\n提示：请用 --port 指定";
     }
 
     /// No state folder.
     no_state_folder() {
         en: "there is no folder for the journal\nhint: name one with --state-dir";
-        zh: "没有可存放记录的目录\nhint: 请用 --state-dir 指定";
+        zh: "没有可存放记录的目录\n提示：请用 --state-dir 指定";
     }
 
     /// Nothing to do at all.
     none_found() {
         en: "no client was found on this machine\nhint: name an env file: steady-relay setup env-file .env";
-        zh: "在本机未找到任何客户端\nhint: 可指定 env 文件：steady-relay setup env-file .env";
+        zh: "在本机未找到任何客户端\n提示：可指定 env 文件：steady-relay setup env-file .env";
     }
 
     /// A client that has all it needs.
@@ -348,7 +348,7 @@ relay_core::words! {
     /// Two at once.
     another_runs() {
         en: "another setup or undo is at work or waits for an answer\nhint: finish that one first";
-        zh: "另一个 setup 或 undo 正在运行或等待确认\nhint: 请先完成它";
+        zh: "另一个 setup 或 undo 正在运行或等待确认\n提示：请先完成它";
     }
 
     /// The question.
@@ -360,7 +360,7 @@ relay_core::words! {
     /// Nobody can be asked.
     needs_yes() {
         en: "nothing was written: there is no terminal to ask at\nhint: add --yes, or --dry-run to only look";
-        zh: "未写入任何内容：没有可供确认的终端\nhint: 请加上 --yes，或用 --dry-run 只查看";
+        zh: "未写入任何内容：没有可供确认的终端\n提示：请加上 --yes，或用 --dry-run 只查看";
     }
 
     /// The answer was no.

@@ -286,6 +286,72 @@ relay_core::words! {
         en: "SSL_CERT_FILE or SSL_CERT_DIR is set: the built-in list of Mozilla is used beside it, in place of the system's roots";
         zh: "设置了 SSL_CERT_FILE 或 SSL_CERT_DIR：除此之外使用内置的 Mozilla 列表，代替系统的根证书";
     }
+
+    /// A socket that was passed.
+    socket(number: usize) {
+        en: "socket {number}";
+        zh: "套接字 {number}";
+    }
+
+    /// One with a name.
+    named_socket(number: usize, name: &str) {
+        en: "socket {number} (`{name}`)";
+        zh: "套接字 {number}（`{name}`）";
+    }
+
+    /// How many were passed is not said.
+    passed_count(count: &str, most: usize) {
+        en: "LISTEN_FDS is `{count}`, which is no number of sockets from 0 to {most}\nhint: unset it, or see to the unit that starts the relay";
+        zh: "LISTEN_FDS 为 `{count}`，不是 0 到 {most} 的套接字数量\n提示：取消设置该变量，或检查启动中继的 systemd 单元";
+    }
+
+    /// One is something else. `why` is empty or begins with a colon.
+    passed_no_listener(socket: &str, why: &str) {
+        en: "{socket} that the service manager passed is no listening TCP socket{why}\nhint: the unit has to say `ListenStream=127.0.0.1:8787` or the like, and `Accept=no`";
+        zh: "服务管理器传入的{socket}不是监听中的 TCP 套接字{why}\n提示：单元中须写 `ListenStream=127.0.0.1:8787` 之类，以及 `Accept=no`";
+    }
+
+    /// Why.
+    does_not_listen() {
+        en: "it does not listen";
+        zh: "它没有在监听";
+    }
+
+    /// One that other machines reach.
+    passed_beyond(socket: &str, at: &str) {
+        en: "{socket} that the service manager passed listens on {at}, beyond loopback, and no token is set\nhint: set STEADY_RELAY_TOKEN in an env file, or have the unit listen on 127.0.0.1";
+        zh: "服务管理器传入的{socket}监听回环以外的 {at}，而没有设置令牌\n提示：在 env 文件中设置 STEADY_RELAY_TOKEN，或让单元监听 127.0.0.1";
+    }
+
+    /// The port that was passed is another one than that of the settings.
+    passed_other_port(passed: u16, port: u16) {
+        en: "the service manager passed port {passed}, which holds, and the settings say {port}: `steady-relay service install` brings them together";
+        zh: "服务管理器传入的端口是 {passed}，以它为准，而设置中是 {port}：运行 `steady-relay service install` 可使两者一致";
+    }
+
+    /// There is no socket to listen on.
+    no_socket() {
+        en: "there is no socket";
+        zh: "没有可用的套接字";
+    }
+
+    /// The folder that the program was started in is gone.
+    no_folder(error: &str) {
+        en: "the working directory: {error}";
+        zh: "工作目录：{error}";
+    }
+
+    /// The system does not know the program.
+    no_own_path() {
+        en: "the system does not tell where this program is";
+        zh: "系统没有提供本程序所在的位置";
+    }
+
+    /// Why, behind what is wrong.
+    because(why: &str) {
+        en: ": {why}";
+        zh: "：{why}";
+    }
 }
 
 fn open_calls(open: usize) -> String {

@@ -11,3 +11,5 @@ mod plain;
 mod readme;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod verbs;
