@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 
-use super::super::machine::Listener;
 use super::super::{ClientState, Standing, survey};
 use super::*;
+use crate::running::Who;
 
 /// A machine made of texts.
 #[derive(Default)]
@@ -57,7 +57,7 @@ impl Pretend {
             read: &|path| self.read(path),
             list: &|folder| self.list(folder),
             exists: &|path| self.files.keys().any(|file| file.starts_with(path)),
-            listener: &|port| if port == 8787 { Listener::Relay } else { Listener::Nobody },
+            who: &|at| if at.port() == 8787 { Who::Relay } else { Who::Nobody },
             folder: PathBuf::from("/project"),
         };
         survey(Lang::English, &machine, &RelayAt::local(8787))
