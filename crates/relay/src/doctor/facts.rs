@@ -4,8 +4,9 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::clients::ClientSetting;
 use crate::listen::Holder;
+use crate::service::act::Status;
+use crate::setup::{Bad, Told};
 
 /// All of it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,10 +29,12 @@ pub struct Facts {
     pub catching: Option<String>,
     /// Files of certificates that are named and cannot be used: who names them, and what is wrong.
     pub certificates: Vec<(String, String)>,
-    /// What clients were told, and what is there.
-    pub clients: Vec<(ClientSetting, Answers)>,
-    /// The proxy that VS Code was told to use.
-    pub vscode_proxy: Option<VsCodeProxy>,
+    /// What clients were told.
+    pub clients: Clients,
+    /// The settings have the relay speak https, too.
+    pub has_tls: bool,
+    /// The service of this user.
+    pub service: Service,
     /// The managed plan of the ChatGPT account that Codex is signed in with.
     pub plan: Option<&'static str>,
     /// The settings keep a workspace's routing.
@@ -71,6 +74,53 @@ pub enum Here {
     Locked,
     /// Another program.
     Taken(Option<Holder>),
+    /// Somebody holds the port, and no relay answers: a service manager, or another program.
+    Held(Option<Holder>),
+}
+
+/// The relay as a service of this user.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Service {
+    /// None is installed.
+    #[default]
+    Absent,
+    /// It is installed.
+    Installed(Status),
+    /// Its files are not what `service install` writes: what it says about them.
+    Odd(String),
+}
+
+/// What clients were told.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Clients {
+    /// Every address.
+    pub settings: Vec<ClientSetting>,
+    /// The files that cannot be read.
+    pub unreadable: Vec<Unreadable>,
+    /// The proxy that VS Code, or an editor made from it, was told to use.
+    pub vscode_proxy: Option<VsCodeProxy>,
+}
+
+/// One address that a client was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientSetting {
+    /// The client.
+    pub client: String,
+    /// The file, or what else says so.
+    pub place: String,
+    /// The address, and where it leads.
+    pub told: Told,
+}
+
+/// A file of a client that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The client.
+    pub client: String,
+    /// The file.
+    pub file: String,
+    /// Why.
+    pub bad: Bad,
 }
 
 /// An upstream that was asked.
@@ -140,19 +190,6 @@ pub struct VsCodeProxy {
     pub file: String,
     /// It is the relay.
     pub is_relay: bool,
-}
-
-/// What is at the address that a client was told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answers {
-    /// It is elsewhere, and was not asked.
-    Elsewhere,
-    /// A relay.
-    Relay,
-    /// Something.
-    Other,
-    /// Nothing.
-    Nothing,
 }
 
 /// A client on this machine.

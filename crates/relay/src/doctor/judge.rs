@@ -4,8 +4,13 @@ use std::net::Ipv4Addr;
 
 use relay_core::Lang;
 
-use super::facts::{Answers, Asked, ClientVersion, Facts, Here, Step, VsCodeProxy, Wsl};
+use super::facts::{
+    Asked, ClientSetting, ClientVersion, Facts, Here, Service, Step, Unreadable, VsCodeProxy, Wsl,
+};
 use super::{Check, Finding, Level};
+use crate::listen::reached_at;
+use crate::running::Who;
+use crate::setup::Standing;
 use crate::words::doctor as words;
 
 /// A clock that is off by so many seconds shortens and lengthens the waits that services ask for by dates.
@@ -28,6 +33,7 @@ pub fn judge(lang: Lang, facts: &Facts) -> Vec<Finding> {
     judge.running(&mut all);
     judge.upstreams(&mut all);
     judge.way(&mut all);
+    judge.service(&mut all);
     judge.clients(&mut all);
     judge.versions(&mut all);
     judge.machine(&mut all);
@@ -66,10 +72,11 @@ impl Judge<'_> {
             Here::Relay(_) => (Level::Ok, words::port_ours(lang, &facts.at)),
             Here::Free => (Level::Ok, words::port_free(lang, &facts.at)),
             Here::Locked => (Level::Warn, words::port_locked(lang, &facts.at)),
-            Here::Taken(Some(holder)) => {
+            Here::Held(_) if self.service_is_here() => (Level::Ok, words::port_service(lang, &facts.at)),
+            Here::Taken(Some(holder)) | Here::Held(Some(holder)) => {
                 (Level::Fail, words::port_held(lang, &facts.at, &holder.name, u64::from(holder.pid)))
             }
-            Here::Taken(None) => (Level::Fail, words::port_taken(lang, &facts.at)),
+            Here::Taken(None) | Here::Held(None) => (Level::Fail, words::port_taken(lang, &facts.at)),
         };
         add(all, Check::Port, level, &words);
     }
@@ -193,32 +200,72 @@ impl Judge<'_> {
             add(all, Check::Certificates, Level::Fail, &words::certificates_bad(lang, who, what));
         }
         if facts.certificates.is_empty() {
-            add(all, Check::Certificates, Level::Ok, &words::certificates_ok(lang));
+            let say = if facts.has_tls { words::certificates_own } else { words::certificates_ok };
+            add(all, Check::Certificates, Level::Ok, &say(lang));
         }
+    }
+
+    fn service(&self, all: All<'_>) {
+        let (lang, at) = (self.lang, &self.facts.at);
+        let (level, words) = match &self.facts.service {
+            Service::Absent => (Level::Ok, words::service_none(lang)),
+            Service::Odd(why) => (Level::Warn, why.replace("\nhint: ", "\n")),
+            Service::Installed(status) => {
+                let record = status.installed.as_ref();
+                let first = record.and_then(|record| record.addresses.first());
+                let there = first.map_or_else(|| at.clone(), |first| reached_at(*first).to_string());
+                match record.filter(|_| !status.has_program) {
+                    Some(record) => {
+                        let program = record.program.display().to_string();
+                        (Level::Fail, words::service_gone(lang, &program, &there))
+                    }
+                    None if status.answer != Who::Relay => (Level::Fail, words::service_silent(lang, &there)),
+                    None if !self.service_is_here() => {
+                        (Level::Warn, words::service_elsewhere(lang, &there, at))
+                    }
+                    None => (Level::Ok, words::service_ok(lang, &there)),
+                }
+            }
+        };
+        add(all, Check::Service, level, &words);
+    }
+
+    /// Whether the service has the address of the settings.
+    fn service_is_here(&self) -> bool {
+        let Service::Installed(status) = &self.facts.service else { return false };
+        let mut addresses = status.installed.iter().flat_map(|record| &record.addresses);
+        addresses.any(|at| reached_at(*at).to_string() == self.facts.at)
     }
 
     fn clients(&self, all: All<'_>) {
         let (lang, facts) = (self.lang, self.facts);
         let mut pointed = 0;
-        for (setting, answers) in &facts.clients {
-            let place = words::place(lang, &setting.key, &setting.place);
-            let shown = setting.shown();
-            if setting.key == "chatgpt_base_url" && shown.starts_with("http://") {
-                let words = words::client_breaks(lang, &setting.client, &place);
-                add(all, Check::ClientAddress, Level::Fail, &words);
-                continue;
-            }
-            match answers {
-                Answers::Nothing => {
-                    let words = words::client_dead(lang, &setting.client, &place, &shown);
-                    add(all, Check::ClientAddress, Level::Fail, &words);
+        for ClientSetting { client, place, told } in &facts.clients.settings {
+            let place = words::place(lang, &told.key, place);
+            let is_http = told.shown.starts_with("http://");
+            let trouble = match &told.standing {
+                _ if told.key == "chatgpt_base_url" && is_http => words::client_breaks(lang, client, &place),
+                Standing::Dead(url) => words::client_dead(lang, client, &place, url),
+                Standing::RelayDown(url) => words::client_down(lang, client, &place, url),
+                Standing::Relay if !is_http && !facts.has_tls => words::client_https(lang, client, &place),
+                Standing::Relay => {
+                    pointed += 1;
+                    continue;
                 }
-                Answers::Relay => pointed += 1,
-                Answers::Elsewhere | Answers::Other => {}
-            }
+                Standing::Elsewhere(_)
+                | Standing::Unset
+                | Standing::ByHand(_)
+                | Standing::Immovable(_)
+                | Standing::Unreadable(_) => continue,
+            };
+            add(all, Check::ClientAddress, Level::Fail, &trouble);
+        }
+        for Unreadable { client, file, bad } in &facts.clients.unreadable {
+            let words = words::client_unreadable(lang, client, file, &bad.said(lang));
+            add(all, Check::ClientAddress, Level::Warn, &words);
         }
         if all.iter().all(|finding| finding.check != Check::ClientAddress) {
-            let others = facts.clients.len() as u64 - pointed;
+            let others = facts.clients.settings.len() as u64 - pointed;
             let words = words::client_ok(lang, pointed, others);
             add(all, Check::ClientAddress, Level::Ok, &words);
         }
@@ -226,7 +273,7 @@ impl Judge<'_> {
             Some(variable) => add(all, Check::ClientProxy, Level::Warn, &words::catching(lang, variable)),
             None => add(all, Check::ClientProxy, Level::Ok, &words::catching_none(lang)),
         }
-        match &facts.vscode_proxy {
+        match &facts.clients.vscode_proxy {
             Some(VsCodeProxy { proxy, is_relay: true, .. }) => {
                 add(all, Check::VsCodeProxy, Level::Fail, &words::vscode_itself(lang, proxy));
             }
@@ -303,10 +350,12 @@ impl Judge<'_> {
 mod tests {
     use serde_json::json;
 
-    use super::super::clients::ClientSetting;
-    use super::super::facts::{Answered, Settings, Unreached};
+    use super::super::facts::{Answered, Clients, Settings, Unreached};
     use super::*;
     use crate::listen::Holder;
+    use crate::service::Record;
+    use crate::service::act::{State, Status};
+    use crate::setup::{Bad, Told};
 
     fn well() -> Facts {
         Facts {
@@ -440,27 +489,35 @@ mod tests {
 
     #[test]
     fn clients_that_ask_where_nothing_is_are_told_of() {
-        let setting = |key: &str, url: &str| ClientSetting {
-            client: "Codex".to_owned(),
-            place: "config.toml".to_owned(),
-            key: key.to_owned(),
-            url: url.to_owned(),
+        let facts = |key: &str, url: &str, standing| {
+            let told = Told { key: key.to_owned(), shown: url.to_owned(), standing };
+            let setting = ClientSetting { client: "Codex".to_owned(), place: "config.toml".to_owned(), told };
+            let clients = Clients { settings: vec![setting], ..Clients::default() };
+            Facts { clients, ..well() }
         };
-        let facts =
-            |key: &str, url: &str, answers| Facts { clients: vec![(setting(key, url), answers)], ..well() };
-        let url = "http://127.0.0.1:9/~secret/v1";
-        let dead = only(&facts("openai_base_url", url, Answers::Nothing), Check::ClientAddress);
-        let words = "Codex is told to ask http://127.0.0.1:9 (`openai_base_url` in config.toml), and nothing answers there";
-        assert_eq!(dead, (Level::Fail, words.to_owned()));
-        for answers in [Answers::Relay, Answers::Other, Answers::Elsewhere] {
-            assert_eq!(only(&facts("openai_base_url", url, answers), Check::ClientAddress).0, Level::Ok);
+        let url = "http://127.0.0.1:9/v1";
+        let found = |standing| only(&facts("openai_base_url", url, standing), Check::ClientAddress);
+        let words = "Codex is told to ask http://127.0.0.1:9/v1 (`openai_base_url` in config.toml), and nothing answers there";
+        assert_eq!(found(Standing::Dead(url.to_owned())), (Level::Fail, words.to_owned()));
+        assert_eq!(found(Standing::RelayDown(url.to_owned())).0, Level::Fail);
+        for standing in [Standing::Relay, Standing::Elsewhere(url.to_owned())] {
+            assert_eq!(found(standing).0, Level::Ok);
         }
-        let breaks = facts("chatgpt_base_url", url, Answers::Relay);
+        let breaks = facts("chatgpt_base_url", url, Standing::Relay);
         assert_eq!(only(&breaks, Check::ClientAddress).0, Level::Fail);
+        let mut https = facts("openai_base_url", "https://127.0.0.1:9/v1", Standing::Relay);
+        assert_eq!(only(&https, Check::ClientAddress).0, Level::Fail);
+        https.has_tls = true;
+        assert_eq!(only(&https, Check::ClientAddress).0, Level::Ok);
+        assert!(only(&https, Check::Certificates).1.contains("`steady-relay cert trust-help`"));
+        let unreadable = vec![Unreadable { client: "Codex".into(), file: "f".into(), bad: Bad::Denied }];
+        let clients = Clients { unreadable, ..Clients::default() };
+        assert_eq!(only(&Facts { clients, ..well() }, Check::ClientAddress).0, Level::Warn);
         let vscode = |is_relay| {
             let (proxy, file) = ("http://p.example:1".to_owned(), "settings.json".to_owned());
             let vscode_proxy = Some(VsCodeProxy { proxy, file, is_relay });
-            only(&Facts { vscode_proxy, ..well() }, Check::VsCodeProxy).0
+            let clients = Clients { vscode_proxy, ..Clients::default() };
+            only(&Facts { clients, ..well() }, Check::VsCodeProxy).0
         };
         assert_eq!((vscode(true), vscode(false)), (Level::Fail, Level::Warn));
         let plan =
@@ -472,6 +529,40 @@ mod tests {
         };
         assert_eq!(version([0, 170, 9]), Level::Warn);
         assert_eq!((version([0, 171, 5]), version([0, 180, 0])), (Level::Ok, Level::Ok));
+    }
+
+    #[test]
+    fn the_service_is_installed_is_there_and_answers() {
+        let status = Status {
+            installed: Some(Record {
+                program: "/bin/relay".into(),
+                addresses: vec!["127.0.0.1:8787".parse().unwrap(), "[::1]:8787".parse().unwrap()],
+            }),
+            state: State::Running,
+            pid: None,
+            restarts: 0,
+            has_program: true,
+            answer: Who::Relay,
+            files: Vec::new(),
+        };
+        let facts = |status| Facts { service: Service::Installed(status), ..well() };
+        let found = |status| only(&facts(status), Check::Service);
+        assert_eq!(only(&well(), Check::Service).0, Level::Ok);
+        assert_eq!(found(status.clone()).0, Level::Ok);
+        let gone = Status { has_program: false, answer: Who::StandIn, ..status.clone() };
+        let (level, words) = found(gone);
+        assert!(level == Level::Fail && words.contains("/bin/relay"), "{words}");
+        for answer in [Who::Silent, Who::StandIn, Who::Stranger, Who::Nobody] {
+            assert_eq!(found(Status { answer, ..status.clone() }).0, Level::Fail, "{answer:?}");
+        }
+        let elsewhere = Facts { at: "127.0.0.1:9000".to_owned(), ..facts(status.clone()) };
+        assert_eq!(only(&elsewhere, Check::Service).0, Level::Warn);
+        let odd = Facts { service: Service::Odd("f is there\nhint: move it".to_owned()), ..well() };
+        assert_eq!(only(&odd, Check::Service), (Level::Warn, "f is there".to_owned()));
+        // Its port is held for it, and not by a stranger.
+        let held = Facts { here: Here::Held(None), ..facts(status) };
+        assert_eq!(only(&held, Check::Port).0, Level::Ok);
+        assert_eq!(only(&Facts { here: Here::Held(None), ..well() }, Check::Port).0, Level::Fail);
     }
 
     #[test]

@@ -6,7 +6,6 @@
 //! ```
 //! Nothing is changed, and no credential is sent, printed or kept. `docs/doctor.md` lists the checks.
 
-pub mod clients;
 pub mod facts;
 pub mod gather;
 pub mod judge;
@@ -72,6 +71,8 @@ pub enum Check {
     Proxy,
     /// The files of certificates that are named are there.
     Certificates,
+    /// The service that starts the relay works.
+    Service,
     /// Clients point where something answers.
     ClientAddress,
     /// Clients do not ask a proxy for this machine.
@@ -94,7 +95,7 @@ pub enum Check {
 
 impl Check {
     /// Every one, in the order of the report.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Settings,
         Self::Port,
         Self::Version,
@@ -107,6 +108,7 @@ impl Check {
         Self::Clock,
         Self::Proxy,
         Self::Certificates,
+        Self::Service,
         Self::ClientAddress,
         Self::ClientProxy,
         Self::VsCodeProxy,
@@ -134,6 +136,7 @@ impl Check {
             Self::Clock => "clock",
             Self::Proxy => "proxy",
             Self::Certificates => "certificates",
+            Self::Service => "service",
             Self::ClientAddress => "client-address",
             Self::ClientProxy => "client-proxy",
             Self::VsCodeProxy => "vscode-proxy",

@@ -4,24 +4,23 @@
 //! machine of many the port may be somebody else's, and the client's credential would go there. A relay that restarts
 //! is given the same session again, so that the client finds it under the address that it has.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
-use hyper_util::rt::TokioIo;
 use relay_core::config::Secret;
 use serde::de::DeserializeOwned;
-use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use super::SessionKey;
 use crate::guard::TOKEN_HEADER;
 use crate::local_token;
+use crate::running::exchange;
 use crate::sessions::drawn;
 use crate::sessions::said::{Opened, PATH, Page, Proved, Sums, Wanted, proves};
 
@@ -201,8 +200,8 @@ async fn keep(door: Door, wanted: Wanted, mut line: Incoming, sums: Arc<Mutex<Se
 }
 
 impl Door {
-    fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+    fn address(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
     }
 
     /// Has it prove whose it is.
@@ -215,7 +214,8 @@ impl Door {
             return Err(NotJoined::NoSessions { port, status: answer.status() });
         }
         let proved: Option<Proved> = whole(answer).await;
-        let is_ours = |proved: &Proved| proves(&proved.proof, self.local.expose(), &nonce, &self.address());
+        let is_ours =
+            |proved: &Proved| proves(&proved.proof, self.local.expose(), &nonce, &self.address().to_string());
         proved.filter(is_ours).ok_or(NotJoined::NotOurs(port))
     }
 
@@ -250,7 +250,6 @@ impl Door {
             path.parse().map_err(|error: http::uri::InvalidUri| nobody(error.to_string()))?;
         let headers = request.headers_mut();
         let value = |text: &str| HeaderValue::from_str(text).map_err(|error| nobody(error.to_string()));
-        headers.insert(header::HOST, value(&self.address())?);
         if !stranger {
             for token in self.token.iter().chain([&self.local]) {
                 let mut token = value(token.expose())?;
@@ -258,17 +257,8 @@ impl Door {
                 headers.append(TOKEN_HEADER, token);
             }
         }
-        let asking = async {
-            let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await;
-            let stream = TokioIo::new(stream.map_err(|error| nobody(error.to_string()))?);
-            let (mut sender, connection) = hyper::client::conn::http1::handshake(stream)
-                .await
-                .map_err(|error| nobody(error.to_string()))?;
-            tokio::spawn(connection);
-            sender.send_request(request).await.map_err(|error| nobody(error.to_string()))
-        };
-        match tokio::time::timeout(WITHIN, asking).await {
-            Ok(answer) => answer,
+        match tokio::time::timeout(WITHIN, exchange(self.address(), request)).await {
+            Ok(answer) => answer.map_err(|error| nobody(error.to_string())),
             Err(_elapsed) => Err(nobody("it does not answer".to_owned())),
         }
     }

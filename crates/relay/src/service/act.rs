@@ -2,11 +2,9 @@
 //! order is decided elsewhere.
 
 use std::fs;
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use relay_core::Lang;
 use serde::Serialize;
@@ -14,11 +12,11 @@ use serde::Serialize;
 use super::obstacle::{Facts, Obstacle};
 use super::{Job, Order, Record, ServiceError, System, User, Written, launchd, systemd, tasks};
 use crate::private;
+use crate::running::who::{self, Who};
+use crate::settings::Environment;
 
 /// No file of ours is longer.
 const LONGEST: u64 = 256 * 1024;
-/// How long the relay may take to answer on loopback.
-const SOON: Duration = Duration::from_secs(2);
 
 /// The service manager of one user.
 #[derive(Debug, Clone)]
@@ -54,7 +52,7 @@ pub struct Status {
     /// Whether the program is there.
     pub has_program: bool,
     /// Who answers at its first address.
-    pub answer: Heard,
+    pub answer: Who,
     /// The files.
     pub files: Vec<PathBuf>,
 }
@@ -73,21 +71,33 @@ pub enum State {
     Failed,
 }
 
-/// Who answers at the address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Heard {
-    /// The relay.
-    Relay,
-    /// What takes its place where it cannot be started.
-    StandIn,
-    /// Somebody else.
-    Stranger,
-    /// Nobody.
-    Nobody,
-}
-
 impl Manager {
+    /// The one of the user whose environment this is.
+    ///
+    /// # Errors
+    /// On a system without any that is known.
+    pub fn here(environment: &dyn Environment, lang: Lang) -> Result<Self, ServiceError> {
+        let system = System::here().ok_or(ServiceError::NoManager(Obstacle::System))?;
+        let text = |name| environment.value(name).and_then(|value| value.into_string().ok());
+        let path = |name| environment.value(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let account = text("USERNAME").map(|name| match text("USERDOMAIN") {
+            Some(domain) => format!("{domain}\\{name}"),
+            None => name,
+        });
+        #[cfg(unix)]
+        let uid = rustix::process::getuid().as_raw();
+        #[cfg(not(unix))]
+        let uid = 0;
+        let user = User {
+            home: path("HOME"),
+            config: path("XDG_CONFIG_HOME"),
+            local_app_data: path("LOCALAPPDATA"),
+            uid,
+            account,
+        };
+        Ok(Self { system, user, lang })
+    }
+
     /// What is in the way of any service, if anything is.
     ///
     /// # Errors
@@ -246,7 +256,7 @@ impl Manager {
             pid,
             restarts,
             has_program: record.as_ref().is_some_and(|record| is_program(&record.program)),
-            answer: address.map_or(Heard::Nobody, |address| ask(*address)),
+            answer: address.map_or(Who::Nobody, |address| who::ask(*address)),
             files: files.into_iter().map(|(path, _)| path).collect(),
             installed: record,
         })
@@ -286,7 +296,7 @@ impl Manager {
         };
         self.status().is_ok_and(|status| {
             has_port(&status)
-                && (status.state != State::Stopped || matches!(status.answer, Heard::Relay | Heard::StandIn))
+                && (status.state != State::Stopped || matches!(status.answer, Who::Relay | Who::StandIn))
         })
     }
 }
@@ -344,36 +354,6 @@ fn run(order: &Order) -> Result<String, ServiceError> {
     Err(ServiceError::Refused(line(), said))
 }
 
-/// Asks whoever listens there who it is.
-fn ask(address: SocketAddr) -> Heard {
-    let address = crate::listen::reached_at(address);
-    let heard = || -> io::Result<Vec<u8>> {
-        let mut stream = TcpStream::connect_timeout(&address, SOON)?;
-        stream.set_read_timeout(Some(SOON))?;
-        stream.set_write_timeout(Some(SOON))?;
-        write!(stream, "GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
-        let mut answer = Vec::new();
-        // Whoever says nothing more for a while has said enough.
-        let _end = stream.take(16 * 1024).read_to_end(&mut answer);
-        Ok(answer)
-    };
-    heard().map_or(Heard::Nobody, |answer| known_by(&String::from_utf8_lossy(&answer)))
-}
-
-fn known_by(answer: &str) -> Heard {
-    let is_ok = answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nok\n");
-    if answer.contains(systemd::ABSENT_CODE) {
-        Heard::StandIn
-    } else if is_ok || ["steady-relay: ", "steady-relay："].iter().any(|own| answer.contains(own)) {
-        // Where a token is set, the relay says no in its own name.
-        Heard::Relay
-    } else if answer.is_empty() {
-        Heard::Nobody
-    } else {
-        Heard::Stranger
-    }
-}
-
 fn encoded(file: &Written) -> Vec<u8> {
     if !file.is_utf16 {
         return file.text.clone().into_bytes();
@@ -404,25 +384,6 @@ mod tests {
             [decoded(&encoded(&file(true))), decoded(&encoded(&file(false)))],
             [text.clone(), text.clone()]
         );
-    }
-
-    #[test]
-    fn who_answers_is_known_by_the_answer() {
-        let rows = [
-            ("", Heard::Nobody),
-            ("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok\n", Heard::Relay),
-            ("HTTP/1.1 401 x\r\n\r\n{\"message\":\"steady-relay: show the token\"}", Heard::Relay),
-            ("HTTP/1.1 401 x\r\n\r\n{\"message\":\"steady-relay：要求令牌\"}", Heard::Relay),
-            (
-                "HTTP/1.1 400 x\r\n\r\n{\"code\":\"relay_absent\",\"message\":\"steady-relay: \"}",
-                Heard::StandIn,
-            ),
-            ("HTTP/1.1 200 OK\r\n\r\n<html>", Heard::Stranger),
-            ("SSH-2.0", Heard::Stranger),
-        ];
-        for (answer, heard) in rows {
-            assert_eq!(known_by(answer), heard, "{answer}");
-        }
     }
 
     #[test]

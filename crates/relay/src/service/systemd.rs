@@ -22,6 +22,7 @@ use serde_json::json;
 
 use super::quote::{for_shell, for_systemd, program_for_systemd};
 use super::{Job, Order, ServiceError, User, Written, order, try_order};
+use crate::running::who::ABSENT_CODE;
 use crate::words::service as say;
 
 const SERVICE: &str = "steady-relay.service";
@@ -32,9 +33,6 @@ const FAILED: &str = "steady-relay-failed.service";
 
 /// The units: the relay, its port, what takes their place.
 pub(super) const UNITS: [&str; 5] = [SERVICE, SOCKET, ABSENT, ABSENT_SERVICE, FAILED];
-
-/// How an answer of the stand-in is known.
-pub(super) const ABSENT_CODE: &str = "relay_absent";
 
 /// What a service of a user can be forbidden without anybody's help: what the relay never does.
 const SANDBOX: &str = "\

@@ -1,8 +1,12 @@
 //! Base URLs as clients' settings hold them: whether one is the relay's own, in whatever spelling, and how one is shown.
 
 use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use relay_core::BaseUrl;
+use relay_core::config::{Config, Upstream};
+
+use crate::running::{self, Who};
 
 /// Where the relay is, as clients are told.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -28,6 +32,25 @@ impl RelayAt {
         Self { host: "127.0.0.1".to_owned(), port, ..Self::default() }
     }
 
+    /// Where clients reach the relay that these settings make.
+    #[must_use]
+    pub fn of(config: &Config) -> Self {
+        let at = running::address(config);
+        let chosen = config.upstream.as_ref().and_then(|choice| Upstream::chosen(choice, &config.upstreams));
+        let upstreams = config.upstreams.iter().map(|(name, entry)| (name.clone(), entry.url.to_string()));
+        Self {
+            host: match at.ip() {
+                IpAddr::V4(ip) => ip.to_string(),
+                IpAddr::V6(ip) => format!("[{ip}]"),
+            },
+            port: at.port(),
+            token: config.token.as_ref().map(|token| token.expose().to_owned()),
+            earlier: Vec::new(),
+            one_upstream: chosen.map(|entry| entry.url.to_string()),
+            upstreams: upstreams.collect(),
+        }
+    }
+
     /// The base URL without a path of the client's.
     #[must_use]
     pub fn base(&self) -> String {
@@ -35,20 +58,32 @@ impl RelayAt {
         format!("http://{}:{}{token}", self.host, self.port)
     }
 
+    /// Whether this address leads to this machine.
+    pub(super) fn is_here(&self, url: &BaseUrl) -> bool {
+        is_this_machine(url) || url.host() == self.host.trim_start_matches('[').trim_end_matches(']')
+    }
+
     /// Whether this address is the relay's, now or before: any spelling of this machine, http or https, with a port of
     /// ours.
     #[must_use]
     pub fn is(&self, address: &str) -> bool {
         let Some(url) = authority(address) else { return false };
-        let host = self.host.trim_start_matches('[').trim_end_matches(']');
-        let here = is_this_machine(&url) || url.host() == host;
-        here && (url.port() == self.port || self.earlier.contains(&url.port()))
+        self.is_here(&url) && (url.port() == self.port || self.earlier.contains(&url.port()))
     }
 }
 
 /// Whether the host of this address is this machine.
 pub(super) fn is_this_machine(url: &BaseUrl) -> bool {
     url.is_loopback() || url.ip().is_some_and(|ip| ip.to_canonical().is_unspecified())
+}
+
+/// Who answers at an address of this machine. Clients try both loopback addresses for a name.
+pub(super) fn who_is_at(url: &BaseUrl, who: &dyn Fn(SocketAddr) -> Who) -> Who {
+    let both = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
+    let exact = url.ip().map(|ip| [ip.to_canonical()]).filter(|[ip]| !ip.is_unspecified());
+    let places = exact.as_ref().map_or(&both[..], |one| &one[..]);
+    let mut found = places.iter().map(|ip| who(SocketAddr::new(*ip, url.port())));
+    found.find(|who| *who != Who::Nobody).unwrap_or(Who::Nobody)
 }
 
 /// Scheme, host and port of an address, whatever else is in it.
@@ -59,8 +94,12 @@ pub(super) fn authority(address: &str) -> Option<BaseUrl> {
     format!("{scheme}://{host}").parse().ok()
 }
 
-/// A value for a screen: what may be a secret in it is hidden.
-pub(super) fn shown(value: &str) -> String {
+/// A value for a screen: what may be a secret in it is hidden, and nothing moves the cursor.
+pub fn shown(value: &str) -> String {
+    without_secrets(value).chars().filter(|letter| !letter.is_control()).collect()
+}
+
+fn without_secrets(value: &str) -> String {
     let Some((scheme, rest)) = value.split_once("://") else {
         return relay_core::redact::redact(value).into_owned();
     };
@@ -130,6 +169,7 @@ mod tests {
             ("http://127.0.0.1:8787/~token/v1", "http://127.0.0.1:8787/~…/v1"),
             ("https://gw.example/t/0123456789abcdef0123456789abcdef/v1", "https://gw.example/t/…/v1"),
             ("sk-proj-abcdefgh", "[redacted]"),
+            ("\u{1b}[2J", "[2J"),
         ];
         for (value, seen) in rows {
             assert_eq!(shown(value), seen);

@@ -1,16 +1,12 @@
-//! This machine, for real: its files within a limit, its folders, who listens at a port.
+//! This machine, for real: its files within a limit, its folders, who listens at an address.
 
 use std::fs;
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
-use std::time::Duration;
 
-use super::machine::{Listener, Machine, System};
+use super::machine::{Machine, System};
 use crate::files::Files;
+use crate::running::who;
 
-/// How long a program on this machine may take to say who it is.
-const PATIENCE: Duration = Duration::from_millis(500);
 /// More names than any folder that is looked at has.
 const MOST_NAMES: usize = 4096;
 
@@ -33,7 +29,7 @@ pub fn machine() -> Machine<'static> {
         read: &|path| Files::anew().read(path),
         list: &names,
         exists: &|path| path.exists(),
-        listener: &listener,
+        who: &who::ask,
         folder: std::env::current_dir().unwrap_or_default(),
     }
 }
@@ -81,36 +77,6 @@ fn listed_distros(printed: &[u8]) -> Vec<String> {
     names.filter(|name| !name.is_empty() && !name.starts_with("docker-desktop")).collect()
 }
 
-/// Who listens at this port on loopback. A relay is known by what it says of itself where it has nothing to say.
-pub fn listener(port: u16) -> Listener {
-    let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let Ok(mut stream) = TcpStream::connect_timeout(&at, PATIENCE) else { return Listener::Nobody };
-    match is_relay(&mut stream, port) {
-        Ok(true) => Listener::Relay,
-        Ok(false) | Err(_) => Listener::Other,
-    }
-}
-
-fn is_relay(stream: &mut TcpStream, port: u16) -> io::Result<bool> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let ask = format!("GET /__steady HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nconnection: close\r\n\r\n");
-    stream.write_all(ask.as_bytes())?;
-    let mut answer = Vec::new();
-    match stream.take(4096).read_to_end(&mut answer) {
-        Ok(_) => {}
-        // Whoever speaks slowly or cuts has said enough, or nothing.
-        Err(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::ConnectionReset
-            ) => {}
-        Err(error) => return Err(error),
-    }
-    let said = String::from_utf8_lossy(&answer).to_ascii_lowercase();
-    Ok(said.contains("steady-relay"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,14 +94,5 @@ mod tests {
         assert_eq!(listed_distros(&wide), ["Ubuntu", "Debian"]);
         assert_eq!(listed_distros(b"Ubuntu-24.04\n"), ["Ubuntu-24.04"]);
         assert_eq!(listed_distros(b""), [""; 0]);
-    }
-
-    #[test]
-    fn a_silent_program_is_no_relay() {
-        let held = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = held.local_addr().unwrap().port();
-        assert_eq!(listener(port), Listener::Other);
-        drop(held);
-        assert_eq!(listener(port), Listener::Nobody);
     }
 }

@@ -4,9 +4,11 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use super::document::Flaw;
+use crate::running::Who;
 
 /// The families of systems that differ in where clients keep their settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,17 +19,6 @@ pub enum System {
     Mac,
     /// Windows.
     Windows,
-}
-
-/// Who answers at a port of this machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listener {
-    /// Nobody.
-    Nobody,
-    /// A Steady Relay.
-    Relay,
-    /// Some other program.
-    Other,
 }
 
 /// The machine.
@@ -47,8 +38,8 @@ pub struct Machine<'a> {
     pub list: &'a dyn Fn(&Path) -> Vec<String>,
     /// Whether there is anything at this path.
     pub exists: &'a dyn Fn(&Path) -> bool,
-    /// Who listens at this port on loopback.
-    pub listener: &'a dyn Fn(u16) -> Listener,
+    /// Who listens at this address.
+    pub who: &'a dyn Fn(SocketAddr) -> Who,
     /// The working folder.
     pub folder: PathBuf,
 }

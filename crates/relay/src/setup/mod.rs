@@ -27,15 +27,15 @@ use std::path::PathBuf;
 use clap::Args;
 use relay_core::Lang;
 
-pub use address::RelayAt;
+pub use address::{RelayAt, shown};
 pub use apply::{Notebook, NotebookError};
-pub use clients::Client;
+pub use clients::{Client, Folders, editor_proxies};
 pub use disk::{Disk, RealDisk};
 pub use document::Flaw;
 pub use journal::Unusable;
-pub use machine::{Bad, Listener, Machine, Side, System};
+pub use machine::{Bad, Machine, Side, System};
 pub use plan::{Plan, Wish};
-pub use survey::{ClientState, Standing, survey};
+pub use survey::{ClientState, Standing, Told, survey, told};
 pub use undo::{Fate, Undone, undo};
 
 use crate::words::setup as words;

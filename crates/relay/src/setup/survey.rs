@@ -1,14 +1,16 @@
 //! Which clients point to the relay, which do not, and which to an address where nobody answers.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use relay_core::Lang;
 use serde_json::{Value, json};
 
-use super::address::{RelayAt, authority, is_this_machine, shown};
+use super::address::{RelayAt, authority, shown, who_is_at};
 use super::clients::{self, Client, Finding, Look, Wanted, Way};
-use super::document::Document;
-use super::machine::{Bad, Held, Listener, Machine, Side};
+use super::machine::{Bad, Machine, Side};
+use crate::running::Who;
 use crate::words::{settings, setup as words};
 
 /// One client as it is set up now.
@@ -26,8 +28,21 @@ pub struct ClientState {
     pub key: String,
     /// Where it points.
     pub standing: Standing,
+    /// Every address in its file, with those that are not ours to set.
+    pub addresses: Vec<Told>,
     /// What the user should know besides, a sentence each.
     pub notes: Vec<String>,
+}
+
+/// An address that a client was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The key that holds it, as one would say it.
+    pub key: String,
+    /// The address, ready to be shown.
+    pub shown: String,
+    /// Where it leads.
+    pub standing: Standing,
 }
 
 /// Where a client points. Addresses are ready to be shown: what may be a secret in them is hidden.
@@ -64,6 +79,17 @@ impl Standing {
             Self::ByHand(_) => "by_hand",
             Self::Immovable(_) => "immovable",
             Self::Unreadable(_) => "unreadable",
+        }
+    }
+
+    /// What somebody has to know comes first.
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::Unreadable(_) | Self::Dead(_) => 0,
+            Self::RelayDown(_) => 1,
+            Self::Immovable(_) | Self::ByHand(_) | Self::Elsewhere(_) => 2,
+            Self::Unset => 3,
+            Self::Relay => 4,
         }
     }
 
@@ -140,8 +166,19 @@ fn side(side: &Side) -> String {
 /// Looks at every client that is there. Nothing is written, and no file is read in any other way than `machine` does.
 #[must_use]
 pub fn survey(lang: Lang, machine: &Machine<'_>, relay: &RelayAt) -> Vec<ClientState> {
-    let look = Look { machine, relay, lang };
+    // Many clients name one address, and who says nothing takes a while.
+    let known = RefCell::new(BTreeMap::new());
+    let who = |at| *known.borrow_mut().entry(at).or_insert_with(|| (machine.who)(at));
+    let machine = Machine { who: &who, ..machine.clone() };
+    let look = Look { machine: &machine, relay, lang };
     clients::find(look, &[]).into_iter().filter_map(|finding| state(look, finding)).collect()
+}
+
+/// Where an address leads that is told in another way than by a file.
+#[must_use]
+pub fn told(machine: &Machine<'_>, relay: &RelayAt, key: &str, url: &str) -> Told {
+    let look = Look { machine, relay, lang: Lang::English };
+    Told { key: key.to_owned(), shown: shown(url), standing: standing(look, Some(url)) }
 }
 
 /// `None` for a file that says nothing of an address.
@@ -151,24 +188,32 @@ pub(super) fn state(look: Look<'_>, finding: Finding) -> Option<ClientState> {
     if addresses.is_empty() && finding.way == Way::Keys {
         return None;
     }
-    let key = addresses.first().map_or_else(String::new, |key| key.path.join("."));
+    let name = |path: &[String]| path.join(".");
+    let document = match finding.way {
+        Way::Bad(_) => None,
+        Way::Keys | Way::ByHand(_) | Way::No(_) => look.peek(&finding.file, finding.format),
+    };
+    let value = |path: &[String]| {
+        let value = document.as_ref()?.get(path).ok()??.as_str()?;
+        (!value.is_empty()).then(|| value.to_owned())
+    };
+    let paths = addresses.iter().map(|key| &key.path).chain(&finding.others);
+    let told = paths.filter_map(|path| Some(told(look.machine, look.relay, &name(path), &value(path)?)));
+    let told: Vec<_> = told.collect();
+    let mut key = addresses.first().map_or_else(String::new, |key| name(&key.path));
     let standing = match &finding.way {
         Way::ByHand(steps) => Standing::ByHand(steps.clone()),
         Way::No(why) => Standing::Immovable(why.clone()),
         Way::Bad(bad) => Standing::Unreadable(bad.clone()),
         Way::Keys => {
-            let document = match look.machine.text(&finding.file) {
-                Held::Text(text) => Document::read(finding.format, &text).ok(),
-                Held::Nothing | Held::Bad(_) => None,
-            };
-            let value = |path: &[String]| {
-                let value = document.as_ref()?.get(path).ok()??.as_str()?;
-                (!value.is_empty()).then(|| value.to_owned())
-            };
-            let each = addresses.iter().map(|key| value(&key.path).or_else(|| finding.around.clone()));
-            let mut standings = each.map(|value| standing(look, value.as_deref()));
-            // One key that leads elsewhere is what somebody has to know.
-            standings.find(|standing| *standing != Standing::Relay).unwrap_or(Standing::Relay)
+            let each = addresses.iter().map(|key| {
+                let value = value(&key.path).or_else(|| finding.around.clone());
+                (name(&key.path), standing(look, value.as_deref()))
+            });
+            // Of several keys, the one that somebody has to know of.
+            let (of, standing) = each.min_by_key(|(_, standing)| standing.rank())?;
+            key = of;
+            standing
         }
     };
     Some(ClientState {
@@ -178,19 +223,19 @@ pub(super) fn state(look: Look<'_>, finding: Finding) -> Option<ClientState> {
         file: finding.file,
         key,
         standing,
+        addresses: told,
         notes: finding.notes,
     })
 }
 
 fn standing(look: Look<'_>, value: Option<&str>) -> Standing {
     let Some(value) = value else { return Standing::Unset };
-    let listens = |port| (look.machine.listener)(port);
     let Some(url) = authority(value) else { return Standing::Elsewhere(shown(value)) };
+    let who = || who_is_at(&url, look.machine.who);
     if look.relay.is(value) {
-        let answers = listens(url.port()) == Listener::Relay;
-        return if answers { Standing::Relay } else { Standing::RelayDown(shown(value)) };
+        return if who() == Who::Relay { Standing::Relay } else { Standing::RelayDown(shown(value)) };
     }
-    if is_this_machine(&url) && listens(url.port()) == Listener::Nobody {
+    if look.relay.is_here(&url) && who() == Who::Nobody {
         return Standing::Dead(shown(value));
     }
     Standing::Elsewhere(shown(value))
@@ -228,7 +273,7 @@ mod tests {
             },
             list: &|_| Vec::new(),
             exists: &|path| files.iter().any(|(name, _)| std::path::Path::new(name).starts_with(path)),
-            listener: &|port| if port == 8787 { Listener::Relay } else { Listener::Nobody },
+            who: &|at| if at.port() == 8787 { Who::Relay } else { Who::Nobody },
             folder: "/project".into(),
         };
         let found = survey(Lang::English, &machine, &RelayAt::local(8787));

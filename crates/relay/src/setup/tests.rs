@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::running::Who;
 
 const LANG: Lang = Lang::English;
 
@@ -106,7 +107,7 @@ impl Scene {
                 entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
             },
             exists: &|path| path.exists(),
-            listener: &|_| Listener::Nobody,
+            who: &|_| Who::Nobody,
             folder: self.root.clone(),
         };
         let wish = Wish { config: Some(self.config.clone()), ..wish.clone() };

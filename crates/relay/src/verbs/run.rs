@@ -90,9 +90,9 @@ fn tell_why(config: &Config, why: &str) {
 /// be, which one that runs would not heed.
 fn wants_its_own(flags: &Flags, client: &cli::Run, shown: &[Shown]) -> Option<&'static str> {
     // These say where a relay is, who may use it and how it reaches the world, which holds for one that runs as well;
-    // the log is its own affair.
+    // the log is its own affair, and https is for clients that were told of it.
     let is_neutral = |set: &Shown| {
-        let neutral = ["listen", "port", "token", "state_dir", "proxy", "ca_file"];
+        let neutral = ["listen", "port", "token", "state_dir", "proxy", "ca_file", "tls"];
         set.section == "[log]" || neutral.contains(&set.key.as_str())
     };
     let by_variable = |set: &&Shown| !is_neutral(set) && std::env::var_os(&set.origin).is_some();

@@ -9,11 +9,9 @@ use relay_core::{Lang, Listen};
 use serde_json::json;
 use steady_relay::cli::Flags;
 use steady_relay::listen::{BindError, Place, bind};
-use steady_relay::service::act::{Heard, Manager, State, Status, is_program};
-use steady_relay::service::obstacle::Obstacle;
-use steady_relay::service::{
-    AsService, CARRIED, Job, Record, ServiceError, System, User, Verb, arguments, left_behind,
-};
+use steady_relay::running::Who;
+use steady_relay::service::act::{Manager, State, Status, is_program};
+use steady_relay::service::{AsService, CARRIED, Job, Record, ServiceError, Verb, arguments, left_behind};
 use steady_relay::settings::{self, Environment as _, Loaded};
 use steady_relay::words::{self, service as table, start};
 
@@ -47,26 +45,14 @@ pub(crate) fn service(flags: &Flags, verb: &Verb) -> Result<u8, Failure> {
     }
 }
 
-fn manager() -> Result<Manager, Failure> {
-    let system = System::here().ok_or(ServiceError::NoManager(Obstacle::System))?;
-    let text = |name| Process.value(name).and_then(|value| value.into_string().ok());
-    let path = |name| Process.value(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let account = text("USERNAME").map(|name| match text("USERDOMAIN") {
-        Some(domain) => format!("{domain}\\{name}"),
-        None => name,
-    });
-    #[cfg(unix)]
-    let uid = rustix::process::getuid().as_raw();
-    #[cfg(not(unix))]
-    let uid = 0;
-    let user = User {
-        home: path("HOME"),
-        config: path("XDG_CONFIG_HOME"),
-        local_app_data: path("LOCALAPPDATA"),
-        uid,
-        account,
-    };
-    Ok(Manager { system, user, lang: words::lang() })
+fn manager() -> Result<Manager, ServiceError> {
+    Manager::here(&Process, words::lang())
+}
+
+/// Whether a service is installed that listens at this port.
+pub(super) fn has_port(port: u16) -> bool {
+    let record = manager().and_then(|manager| manager.record());
+    record.is_ok_and(|record| record.addresses.iter().any(|at| at.port() == port))
 }
 
 fn install(manager: &Manager, flags: &Flags, dry_run: bool, as_json: bool) -> Result<u8, Failure> {
@@ -186,7 +172,7 @@ fn url(record: &Record) -> String {
 
 fn status(manager: &Manager, as_json: bool) -> Result<u8, Failure> {
     let status = manager.status()?;
-    let code = if status.answer == Heard::Relay { 0 } else { 6 };
+    let code = if status.answer == Who::Relay { 0 } else { 6 };
     let Some(record) = &status.installed else {
         if as_json {
             return print(&json!({"v": 1, "installed": false}).to_string()).map(|_printed| 6);
@@ -214,10 +200,10 @@ fn status(manager: &Manager, as_json: bool) -> Result<u8, Failure> {
         State::Failed => table::failed(lang),
     };
     let answer = match status.answer {
-        Heard::Relay => table::answers(lang),
-        Heard::StandIn => table::stand_in(lang),
-        Heard::Stranger => table::stranger(lang),
-        Heard::Nobody => table::silent(lang),
+        Who::Relay => table::answers(lang),
+        Who::StandIn => table::stand_in(lang),
+        Who::Stranger => table::stranger(lang),
+        Who::Silent | Who::Nobody => table::silent(lang),
     };
     let mut lines = vec![
         table::status_service(lang, &state),
@@ -237,7 +223,7 @@ fn problem(lang: Lang, status: &Status, record: &Record) -> Option<String> {
     if !status.has_program {
         return Some(table::problem_gone(lang, &record.program.display().to_string(), &url(record)));
     }
-    (status.answer != Heard::Relay).then(|| table::problem_silent(lang, &url(record)))
+    (status.answer != Who::Relay).then(|| table::problem_silent(lang, &url(record)))
 }
 
 fn remove(manager: &Manager, dry_run: bool, as_json: bool) -> Result<u8, Failure> {

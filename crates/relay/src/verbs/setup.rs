@@ -5,14 +5,14 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
-use relay_core::config::Upstream;
-use relay_core::{Lang, Listen};
+use relay_core::Lang;
 use serde_json::json;
 use steady_relay::cli::Flags;
+use steady_relay::running::{self, Who};
 use steady_relay::settings::{self, Loaded};
 use steady_relay::setup::{
-    self, Client, Fate, Listener, Machine, Notebook, Options, Plan, RealDisk, RelayAt, Standing, UndoOptions,
-    Undone, Wish, here,
+    self, Client, Fate, Machine, Notebook, Options, Plan, RealDisk, RelayAt, Standing, UndoOptions, Undone,
+    Wish, here,
 };
 use steady_relay::words::{self, setup as say_in, start};
 
@@ -35,7 +35,8 @@ pub(crate) fn setup(flags: &Flags, options: &Options) -> Result<u8, Failure> {
     if options.status {
         return status(lang, options, &machine, &relay);
     }
-    let new_port = free_port(&loaded, config.as_deref(), relay.port)?;
+    let found = (machine.who)(running::address(&loaded.config));
+    let new_port = free_port(&loaded, config.as_deref(), found)?;
     relay.port = new_port.unwrap_or(relay.port);
     let _alone = if options.dry_run { None } else { lock(&folder)? };
     let wish = Wish { clients, env_files, config, new_port };
@@ -46,8 +47,7 @@ pub(crate) fn setup(flags: &Flags, options: &Options) -> Result<u8, Failure> {
         plan.notes.insert(1, say_in::restart_relay(lang));
     }
     let done = proceed(lang, options, &notebook, &plan)?;
-    let is_silent = (machine.listener)(relay.port) == Listener::Nobody;
-    told(lang, options, (&plan, &done), is_silent)
+    told(lang, options, (&plan, &done), new_port.is_some() || found == Who::Nobody)
 }
 
 /// What came of a plan.
@@ -264,36 +264,22 @@ fn lock(folder: &Path) -> Result<Option<File>, Failure> {
 
 /// Where clients reach the relay that these settings make.
 fn relay_at(loaded: &Loaded) -> Result<RelayAt, Failure> {
-    let config = &loaded.config;
-    if config.port == 0 {
-        return Err(wrong(say_in::port_is_any(words::lang())));
+    match loaded.config.port {
+        0 => Err(wrong(say_in::port_is_any(words::lang()))),
+        _ => Ok(RelayAt::of(&loaded.config)),
     }
-    let host = match config.listen {
-        Listen::Address(ip) if !ip.is_unspecified() => ip,
-        Listen::Address(_) | Listen::Localhost => IpAddr::V4(Ipv4Addr::LOCALHOST),
-    };
-    let chosen = config.upstream.as_ref().and_then(|choice| Upstream::chosen(choice, &config.upstreams));
-    let one_upstream = chosen.map(|entry| entry.url.to_string());
-    Ok(RelayAt {
-        host: match host {
-            IpAddr::V4(ip) => ip.to_string(),
-            IpAddr::V6(ip) => format!("[{ip}]"),
-        },
-        port: config.port,
-        token: config.token.as_ref().map(|token| token.expose().to_owned()),
-        earlier: Vec::new(),
-        one_upstream,
-        upstreams: config
-            .upstreams
-            .iter()
-            .map(|(name, entry)| (name.clone(), entry.url.to_string()))
-            .collect(),
-    })
 }
 
 /// Another port, where some other program has the relay's. Only one that the configuration file can change.
-fn free_port(loaded: &Loaded, config: Option<&Path>, port: u16) -> Result<Option<u16>, Failure> {
-    if here::listener(port) != Listener::Other {
+fn free_port(loaded: &Loaded, config: Option<&Path>, who: Who) -> Result<Option<u16>, Failure> {
+    let port = loaded.config.port;
+    let is_ours = match who {
+        Who::Relay | Who::StandIn | Who::Nobody => true,
+        // A service manager holds the port of a relay that has not started yet.
+        Who::Silent => super::service::has_port(port),
+        Who::Stranger => false,
+    };
+    if is_ours {
         return Ok(None);
     }
     let shown = loaded.shown.iter().find(|shown| shown.section == "[relay]" && shown.key == "port");

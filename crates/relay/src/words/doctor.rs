@@ -59,16 +59,22 @@ relay_core::words! {
         zh: "{at} 上有中继，但它要求的令牌不在当前设置中\n把 STEADY_RELAY_TOKEN 设为它启动时的令牌";
     }
 
+    /// The service manager holds the port.
+    port_service(at: &str) {
+        en: "the service holds {at} for the relay";
+        zh: "服务已为中继占住 {at}";
+    }
+
     /// A program that is known holds the port.
     port_held(at: &str, name: &str, pid: u64) {
-        en: "{at} is taken by {name} (process {pid})\nstop it, or give the relay another port (`--port`) and the clients its address";
-        zh: "{at} 被 {name}（进程 {pid}）占用\n停止该程序，或用 `--port` 换一个端口，并相应修改客户端的地址";
+        en: "{at} is taken by {name} (process {pid})\nstop it, or run `steady-relay setup`, which gives the relay and its clients another port";
+        zh: "{at} 被 {name}（进程 {pid}）占用\n停止该程序，或运行 `steady-relay setup`，为中继和客户端换一个端口";
     }
 
     /// A program that is not known does.
     port_taken(at: &str) {
-        en: "{at} is taken by another program\nfind it with `lsof -i` or `netstat -ano`, or give the relay another port (`--port`)";
-        zh: "{at} 被其他程序占用\n用 `lsof -i` 或 `netstat -ano` 查找，或用 `--port` 换一个端口";
+        en: "{at} is taken by another program\nfind it with `lsof -i` or `netstat -ano`, or run `steady-relay setup`, which gives the relay and its clients another port";
+        zh: "{at} 被其他程序占用\n用 `lsof -i` 或 `netstat -ano` 查找，或运行 `steady-relay setup`，为中继和客户端换一个端口";
     }
 
     /// There is no relay to be asked.
@@ -85,8 +91,8 @@ relay_core::words! {
 
     /// Two of them.
     version_differs(theirs: &str, ours: &str) {
-        en: "the relay that runs is {theirs}, this program is {ours}\nstart the relay anew";
-        zh: "运行中的中继是 {theirs}，本程序是 {ours}\n请重启中继";
+        en: "the relay that runs is {theirs}, this program is {ours}\nstart the relay anew; where it is a service: `steady-relay service install`";
+        zh: "运行中的中继是 {theirs}，本程序是 {ours}\n请重启中继；如果是服务，运行 `steady-relay service install`";
     }
 
     /// Calls are lost and none is saved.
@@ -287,6 +293,12 @@ relay_core::words! {
         zh: "指定的证书文件都可用";
     }
 
+    /// All are, and clients need the relay's own.
+    certificates_own() {
+        en: "every file of certificates that is named is there; clients that ask by https need the relay's own: `steady-relay cert trust-help`";
+        zh: "指定的证书文件都可用；用 https 访问中继的客户端需要信任中继的证书：`steady-relay cert trust-help`";
+    }
+
     /// A key of a file.
     place(key: &str, file: &str) {
         en: "`{key}` in {file}";
@@ -295,8 +307,56 @@ relay_core::words! {
 
     /// A client is pointed at nothing.
     client_dead(client: &str, place: &str, url: &str) {
-        en: "{client} is told to ask {url} ({place}), and nothing answers there\nstart the relay (`steady-relay`) at that port, or remove the setting";
-        zh: "{client} 被指向 {url}（{place}），那里没有响应\n在该端口启动中继（`steady-relay`），或去掉该设置";
+        en: "{client} is told to ask {url} ({place}), and nothing answers there\n`steady-relay setup` points it to the relay; what setup wrote, `steady-relay undo` takes back";
+        zh: "{client} 被指向 {url}（{place}），那里没有响应\n用 `steady-relay setup` 把它指向中继；setup 写入的内容可用 `steady-relay undo` 撤销";
+    }
+
+    /// A client is pointed at a relay that does not run.
+    client_down(client: &str, place: &str, url: &str) {
+        en: "{client} is told to ask {url} ({place}), and no relay answers there\nstart it with `steady-relay`, or for good with `steady-relay service install`; `steady-relay undo` takes the setting back";
+        zh: "{client} 被指向 {url}（{place}），那里没有中继响应\n用 `steady-relay` 启动中继，或用 `steady-relay service install` 让它常驻；`steady-relay undo` 可撤销该设置";
+    }
+
+    /// A client asks by https, and the relay speaks http alone.
+    client_https(client: &str, place: &str) {
+        en: "{client} asks the relay by https ({place}), and `tls` is off\nset `tls = true` below [relay] and see `steady-relay cert trust-help`, or write http there";
+        zh: "{client} 用 https 访问中继（{place}），但 `tls` 未开启\n在 [relay] 下设置 `tls = true` 并参阅 `steady-relay cert trust-help`，或改用 http";
+    }
+
+    /// A client's file says nothing to us.
+    client_unreadable(client: &str, file: &str, why: &str) {
+        en: "{client}: {file} cannot be read: {why}\nmend it; `steady-relay setup` leaves it alone until then";
+        zh: "{client}：无法读取 {file}：{why}\n请修正该文件；在此之前 `steady-relay setup` 不会改动它";
+    }
+
+    /// No service.
+    service_none() {
+        en: "no service is installed; `steady-relay service install` starts the relay at every login";
+        zh: "没有安装服务；`steady-relay service install` 可在每次登录时启动中继";
+    }
+
+    /// It works.
+    service_ok(at: &str) {
+        en: "the service is installed and answers at {at}";
+        zh: "服务已安装，在 {at} 正常响应";
+    }
+
+    /// Its program is gone.
+    service_gone(program: &str, at: &str) {
+        en: "the service is to run {program}, which is gone; clients that ask {at} get no answers\n`steady-relay service install` takes this program; `steady-relay undo` and `steady-relay service remove` end it";
+        zh: "服务要运行的 {program} 已不存在，访问 {at} 的客户端得不到回答\n`steady-relay service install` 改用本程序；`steady-relay undo` 和 `steady-relay service remove` 彻底停用";
+    }
+
+    /// No relay answers at its address.
+    service_silent(at: &str) {
+        en: "the service is installed, and no relay answers at {at}\n`steady-relay service start`; where that fails, `steady-relay service status` says where its log is";
+        zh: "服务已安装，但 {at} 上没有中继响应\n运行 `steady-relay service start`；若失败，`steady-relay service status` 会指出日志位置";
+    }
+
+    /// It listens elsewhere than the settings say.
+    service_elsewhere(there: &str, at: &str) {
+        en: "the service listens at {there}, and these settings say {at}\n`steady-relay service install` takes on what they say";
+        zh: "服务监听 {there}，而当前设置是 {at}\n运行 `steady-relay service install` 使设置生效";
     }
 
     /// A setting that breaks the client.

@@ -119,6 +119,12 @@ relay_core::words! {
         zh: "{address} 上没有运行中的中继\n提示：用 `steady-relay` 启动，或用 --port 指定它的端口";
     }
 
+    /// The port is held, and no relay has answered.
+    not_yet(address: &str) {
+        en: "the port at {address} is held, and no relay answers\nhint: `steady-relay service status` says whether a service starts it, `steady-relay doctor` who holds the port";
+        zh: "{address} 的端口已被占用，但没有中继响应\n提示：`steady-relay service status` 说明是否由服务启动，`steady-relay doctor` 说明谁占用端口";
+    }
+
     /// Another program listens.
     other(address: &str) {
         en: "what listens at {address} is no relay\nhint: `steady-relay doctor` says which program it is";

@@ -150,9 +150,9 @@ async fn clients_that_point_at_nothing_are_named_with_the_place() {
     let found = of(&out, "client-address");
     assert_eq!(found.len(), 2, "{out}");
     assert!(
-        found[0]
-            .1
-            .starts_with(&format!("Codex is told to ask http://localhost:{dead} (`openai_base_url` in ")),
+        found[0].1.starts_with(&format!(
+            "Codex is told to ask http://localhost:{dead}/~…/v1 (`openai_base_url` in "
+        )),
         "{out}"
     );
     assert!(found[1].1.contains("`OPENAI_BASE_URL` in environment"), "{out}");

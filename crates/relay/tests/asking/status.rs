@@ -42,13 +42,16 @@ async fn another_program_is_no_relay_and_a_token_is_asked_for() {
         let (code, _, said) = home.run(&[verb, "--port", &port]).await;
         assert!(code == 6 && said.contains("is no relay\nhint: "), "{said}");
     }
-    home.write(CONFIG, "[relay]\ntoken = \"0123456789abcdef\"\n");
-    let relay = home.serve(&[]).await;
-    let port = relay.addr.port().to_string();
-    for verb in ["status", "health"] {
-        assert_eq!(home.run(&[verb, "--port", &port]).await.0, 0);
-        home.write("none.toml", "");
-        let (code, _, said) = home.run(&[verb, "--port", &port, "--config", "none.toml"]).await;
-        assert!(code == 2 && said.contains("asks for a token\nhint: set STEADY_RELAY_TOKEN"), "{said}");
+    // A relay says no in its own language, and is known by it.
+    for lang in ["en", "zh"] {
+        home.write(CONFIG, format!("[relay]\ntoken = \"0123456789abcdef\"\nlang = \"{lang}\"\n"));
+        let relay = home.serve(&[]).await;
+        let port = relay.addr.port().to_string();
+        for verb in ["status", "health"] {
+            assert_eq!(home.run(&[verb, "--port", &port]).await.0, 0);
+            home.write("none.toml", "");
+            let (code, _, said) = home.run(&[verb, "--port", &port, "--config", "none.toml"]).await;
+            assert!(code == 2 && said.contains("asks for a token\nhint: set STEADY_RELAY_TOKEN"), "{said}");
+        }
     }
 }

@@ -91,3 +91,41 @@ async fn damaged_files_stop_the_start_and_stay() {
     let (_child, at, _) = serve(&folder, &["--tls"]).await;
     assert!(soon(secured(&trusting(&folder, &[]), at, "127.0.0.1")).await.is_ok());
 }
+
+#[tokio::test]
+async fn who_looks_for_a_relay_in_plain_http_finds_one_that_speaks_https_too() {
+    let folder = Folder::new();
+    let (_child, at, _) = serve(&folder, &["--tls"]).await;
+    let port = at.port().to_string();
+    let ask = |line: &[&str]| {
+        let mut command = program(&folder, line);
+        command
+            .env("STEADY_RELAY_PORT", &port)
+            .env("STEADY_RELAY_TLS", "on")
+            .env("USERPROFILE", folder.path());
+        command
+    };
+    assert_eq!(run(&mut ask(&["health"])).await, (0, "ok\n".to_owned(), String::new()));
+    let (code, out, _) = run(&mut ask(&["status"])).await;
+    assert!(code == 0 && out.contains(&format!(" at {at}, up for ")), "{out}");
+    std::fs::create_dir_all(folder.path().join(".codex")).unwrap();
+    let config = format!("openai_base_url = \"https://localhost:{port}/v1\"\n");
+    std::fs::write(folder.path().join(".codex/config.toml"), config).unwrap();
+    let (code, out, _) = run(&mut ask(&["setup", "--status", "--json"])).await;
+    assert!(code == 0 && out.contains("\"standing\":\"relay\""), "{out}");
+    let (_, _, said) = run(&mut ask(&["setup", "--dry-run"])).await;
+    assert!(!said.contains("is taken"), "{said}");
+    let (_, out, _) = run(&mut ask(&["doctor", "--json", "--upstream", "http://127.0.0.1:1"])).await;
+    let page: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let level = |check: &str| {
+        let mut all = page["findings"].as_array().unwrap().iter();
+        all.find(|finding| finding["check"] == check).unwrap()["level"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(["port", "version", "client-address"].map(level), ["ok", "ok", "ok"], "{out}");
+    // A client that is joined to it is at its port.
+    if cfg!(unix) {
+        let mut joined = ask(&["run", "--", "/bin/sh", "-c", "echo $OPENAI_BASE_URL"]);
+        let (code, out, said) = run(&mut joined).await;
+        assert!(code == 0 && out.starts_with(&format!("http://{at}/~")), "{out}{said}");
+    }
+}

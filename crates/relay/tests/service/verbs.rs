@@ -183,3 +183,50 @@ async fn status_tells_what_is_installed_and_what_is_wrong() {
     assert!(code == 1 && said.contains("steady-relay.socket"), "{said}");
     assert!(Path::new(&home.path(UNITS).join("steady-relay.service")).exists());
 }
+
+#[tokio::test]
+async fn a_port_that_is_held_for_the_relay_is_no_strangers() {
+    const CODEX: &str = ".codex/config.toml";
+    let home = Home::new();
+    with_manager(&home);
+    let port = free_port();
+    let settings = format!("[relay]\nport = {port}\n");
+    let config = home.write(".config/steady-relay/config.toml", &settings);
+    home.write(CODEX, "model = \"gpt-x\"\n");
+    assert_eq!(run(&mut program(&home, &["service", "install"])).await.0, 0);
+    // The service manager listens, and has not started the relay.
+    let held = TcpListener::bind(format!("127.0.0.1:{port}")).unwrap();
+    let (code, _, said) = run(&mut program(&home, &["setup", "--yes"])).await;
+    assert!(code == 0 && !said.contains("is taken"), "{said}");
+    let codex = std::fs::read_to_string(home.path(CODEX)).unwrap();
+    assert!(codex.contains(&format!("http://127.0.0.1:{port}/v1")), "{codex}");
+    assert_eq!(std::fs::read_to_string(config).unwrap(), settings);
+    let (code, _, said) = run(&mut program(&home, &["health"])).await;
+    assert!(code == 6 && said.contains("is held, and no relay answers\nhint: "), "{said}");
+    let nobody = format!("http://127.0.0.1:{}", free_port());
+    let (_, out, _) = run(&mut program(&home, &["doctor", "--json", "--upstream", &nobody])).await;
+    let level = |out: &str, check: &str| {
+        let page: serde_json::Value = serde_json::from_str(out).unwrap();
+        let all = page["findings"].as_array().unwrap().clone();
+        let found = all.into_iter().find(|finding| finding["check"] == check).unwrap();
+        found["level"].as_str().unwrap().to_owned()
+    };
+    let levels = |out: &str| ["port", "service", "client-address"].map(|check| level(out, check));
+    assert_eq!(levels(&out), ["ok", "fail", "fail"], "{out}");
+
+    // The relay gets the socket, and answers.
+    let socket = held.try_clone().unwrap().into();
+    let child = home.activated(vec![socket], "LISTEN_PID=$$ LISTEN_FDS=1", &["serve"]).spawn().unwrap();
+    assert_eq!(run(&mut program(&home, &["health"])).await.1, "ok\n");
+    let (_, out, _) = run(&mut program(&home, &["doctor", "--json", "--upstream", &nobody])).await;
+    assert_eq!(levels(&out), ["ok", "ok", "ok"], "{out}");
+    drop(child);
+
+    // Without a service, who holds it is a stranger.
+    assert_eq!(run(&mut program(&home, &["service", "remove"])).await.0, 0);
+    let stranger = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = stranger.local_addr().unwrap().port();
+    home.write(".config/steady-relay/config.toml", &format!("[relay]\nport = {port}\n"));
+    let (_, _, said) = run(&mut program(&home, &["setup", "--dry-run"])).await;
+    assert!(said.contains(&format!("port {port} is taken by another program")), "{said}");
+}

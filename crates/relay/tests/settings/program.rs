@@ -104,7 +104,8 @@ pub(crate) async fn serve(command: &mut Command) -> Serving {
         }
     });
     let url = |said: &str| {
-        let url = said.split("listening on http://").nth(1)?;
+        let mut begins = ["listening on http://", "正在监听 http://"].iter();
+        let url = begins.find_map(|words| said.split(words).nth(1))?;
         url.split(|c: char| c.is_whitespace() || c == '\\' || c == '"').next()?.parse().ok()
     };
     let listening = timeout(SOON, said.wait_for(|said| url(said).is_some())).await;

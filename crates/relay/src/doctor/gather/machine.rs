@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use super::super::facts::{ClientVersion, Wsl};
 use crate::credential::{self, ManagedPlan};
 use crate::settings::Places;
+use crate::setup::Folders;
 
 /// How long a program may take to tell its version. Node takes a second or two on a slow machine.
 const SLOW: Duration = Duration::from_secs(8);
@@ -84,10 +85,13 @@ fn mode(_file: &Path) -> Option<u32> {
 }
 
 /// Env files that begin with a mark, or are UTF-16.
-pub(super) fn odd_env_files(places: &Places, folder: &Path, home: &Path) -> Vec<String> {
+pub(super) fn odd_env_files(places: &Places, folder: &Path, folders: Option<&Folders>) -> Vec<String> {
     let own = [&places.env_file, &places.usual_env_file].into_iter().flatten().cloned();
-    let others = [folder.join(".env"), home.join(".gemini/.env")];
-    let odd = own.chain(others).filter(|file| first_bytes(file).is_some_and(|bytes| is_odd(&bytes)));
+    let gemini = folders.map(|folders| folders.home.join(".gemini/.env"));
+    let others = [Some(folder.join(".env")), gemini];
+    let odd = own
+        .chain(others.into_iter().flatten())
+        .filter(|file| first_bytes(file).is_some_and(|bytes| is_odd(&bytes)));
     let mut odd: Vec<_> = odd.map(|file| file.display().to_string()).collect();
     odd.dedup();
     odd

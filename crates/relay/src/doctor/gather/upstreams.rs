@@ -15,13 +15,13 @@ use relay_core::config::{Config, shipped_upstreams};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::super::clients::Places;
 use super::super::facts::{Answered, Asked, Step, Unreached};
 use super::WITHIN;
 use crate::clock::{Clock, SystemClock};
 use crate::credential::Verdict;
 use crate::listen::leads_back;
 use crate::proxy::{Proxies, SystemProxies};
+use crate::setup::Folders;
 use crate::target::{self, Target, Upstream, Upstreams as Targets};
 use crate::upstream::{Ask, Cause, PoolLimits, Proof, SendFailure, Upstreams, Way};
 
@@ -40,7 +40,7 @@ pub(super) struct Known {
 
 /// Where somebody is signed in, by what lies around. No value is looked at.
 pub(super) fn signed_in(
-    places: &Places,
+    folders: Option<&Folders>,
     read: &dyn Fn(&Path) -> Option<String>,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> BTreeSet<&'static str> {
@@ -55,7 +55,8 @@ pub(super) fn signed_in(
     let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
     let mut all: BTreeSet<_> =
         BY_VARIABLE.into_iter().filter(|(name, _)| is_set(name)).map(|(_, upstream)| upstream).collect();
-    let codex = read(&places.codex.join("auth.json"));
+    let Some(folders) = folders else { return all };
+    let codex = read(&folders.codex.join("auth.json"));
     let codex: Value = codex.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     if codex["tokens"].is_object() {
         all.insert("chatgpt");
@@ -63,7 +64,7 @@ pub(super) fn signed_in(
     if codex["OPENAI_API_KEY"].is_string() {
         all.insert("openai");
     }
-    if places.claude.join(".credentials.json").exists() {
+    if folders.claude.join(".credentials.json").exists() {
         all.insert("anthropic");
     }
     all
@@ -238,10 +239,10 @@ mod tests {
 
     #[test]
     fn sign_ins_are_known_without_a_look_at_them() {
-        let places = Places { codex: "/c".into(), claude: "/nowhere/at/all".into(), ..Places::default() };
+        let folders = Folders { home: "/h".into(), codex: "/c".into(), claude: "/nowhere/at/all".into() };
         let read = |_: &Path| Some(r#"{"OPENAI_API_KEY":null,"tokens":{"access_token":"x"}}"#.to_owned());
         let variable = |name: &str| (name == "GEMINI_API_KEY").then(|| "AIza".to_owned());
-        assert_eq!(signed_in(&places, &read, &variable), BTreeSet::from(["chatgpt", "gemini"]));
-        assert!(signed_in(&places, &|_| Some("[".to_owned()), &|_| Some(String::new())).is_empty());
+        assert_eq!(signed_in(Some(&folders), &read, &variable), BTreeSet::from(["chatgpt", "gemini"]));
+        assert!(signed_in(Some(&folders), &|_| Some("[".to_owned()), &|_| Some(String::new())).is_empty());
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
         finding.way = Way::ByHand(vec![words::continue_by_hand(lang, &shown, &base)]);
         found.push(finding);
     }
-    for editor in editors(look, home) {
+    for editor in editors(look.machine, home) {
         for (extension, name) in
             [("saoudrizwan.claude-dev", "Cline"), ("rooveterinaryinc.roo-cline", "Roo Code")]
         {

@@ -8,9 +8,9 @@
 //! | what undoes it | the managed file; `.claude/settings.json` and `settings.local.json` of a project; `--settings` |
 //! | what it costs | Remote Control and settings that an organisation manages stay off with any address of one's own (read) |
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::{Client, Document, Finding, Format, Home, Look, Side, System, Wanted, Way, folder};
+use super::{Client, Document, Finding, Format, Home, Look, Machine, Side, System, Wanted, Way, folder};
 use crate::words::setup as words;
 
 pub(super) const BASE_URL: &str = "ANTHROPIC_BASE_URL";
@@ -26,8 +26,13 @@ const fn managed_file(system: System) -> &'static str {
     }
 }
 
+/// Its folder in a home.
+pub(super) fn folder_in(machine: &Machine<'_>, home: &Home) -> PathBuf {
+    folder(machine, home, "CLAUDE_CONFIG_DIR", ".claude")
+}
+
 pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
-    let folder = folder(look, home, "CLAUDE_CONFIG_DIR", ".claude");
+    let folder = folder_in(look.machine, home);
     if !look.machine.has(&folder) {
         return;
     }

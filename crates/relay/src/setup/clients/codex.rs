@@ -11,16 +11,21 @@
 //! | what is ignored | `OPENAI_BASE_URL`; `chatgpt_base_url` must be left alone |
 //! | when it counts | a running daemon takes it on for new threads |
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::{Client, Document, Finding, Format, Home, Look, Side, System, Wanted, Way, folder};
+use super::{Client, Document, Finding, Format, Home, Look, Machine, Side, System, Wanted, Way, folder};
 use crate::words::setup as words;
 
 /// The provider that stands for OpenAI and ChatGPT.
 const BUILT_IN: &str = "openai";
 
+/// Its folder in a home.
+pub(super) fn folder_in(machine: &Machine<'_>, home: &Home) -> PathBuf {
+    folder(machine, home, "CODEX_HOME", ".codex")
+}
+
 pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
-    let folder = folder(look, home, "CODEX_HOME", ".codex");
+    let folder = folder_in(look.machine, home);
     if !look.machine.has(&folder) {
         return;
     }
@@ -38,6 +43,12 @@ pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
             finding.way = Way::No(words::codex_elsewhere(look.lang, &provider));
             finding
         };
+        for key in ["openai_base_url", "chatgpt_base_url"] {
+            finding.note(&document, &[key]);
+        }
+        for name in document.keys(&["model_providers"]) {
+            finding.note(&document, &["model_providers", name, "base_url"]);
+        }
         finding.notes.extend(profiles(look, &document, &folder));
         // Where it is on Windows is read, not measured.
         let managed = match home.system {

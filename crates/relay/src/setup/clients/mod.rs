@@ -90,6 +90,8 @@ pub(super) struct Finding {
     pub(super) comments: bool,
     /// What is to be set. The first one is the address.
     pub(super) keys: Vec<Key>,
+    /// More addresses in the file, which are not ours to set.
+    pub(super) others: Vec<Vec<String>>,
     /// What holds in the surroundings where the file says nothing.
     pub(super) around: Option<String>,
     pub(super) way: Way,
@@ -149,11 +151,15 @@ impl Look<'_> {
     }
 
     /// The document of another file, if there is one that can be read.
-    fn peek(&self, file: &Path, format: Format) -> Option<Document> {
-        match self.machine.text(file) {
-            Held::Text(text) => Document::read(format, &text).ok(),
-            Held::Nothing | Held::Bad(_) => None,
-        }
+    pub(super) fn peek(&self, file: &Path, format: Format) -> Option<Document> {
+        peek(self.machine, file, format)
+    }
+}
+
+fn peek(machine: &Machine<'_>, file: &Path, format: Format) -> Option<Document> {
+    match machine.text(file) {
+        Held::Text(text) => Document::read(format, &text).ok(),
+        Held::Nothing | Held::Bad(_) => None,
     }
 }
 
@@ -167,6 +173,7 @@ impl Finding {
             format,
             comments: format != Format::Json,
             keys: Vec::new(),
+            others: Vec::new(),
             around: None,
             way: Way::Keys,
             notes: Vec::new(),
@@ -176,6 +183,14 @@ impl Finding {
     fn key(mut self, path: &[&str], value: Wanted) -> Self {
         self.keys.push(Key { path: path.iter().map(|step| (*step).to_owned()).collect(), value });
         self
+    }
+
+    /// Takes note of an address that is not ours to set, where there is one.
+    fn note(&mut self, document: &Document, path: &[&str]) {
+        let path: Vec<String> = path.iter().map(|step| (*step).to_owned()).collect();
+        if document.has(&path) && self.keys.iter().all(|key| key.path != path) {
+            self.others.push(path);
+        }
     }
 }
 
@@ -218,18 +233,46 @@ fn on_the_other_side(look: Look<'_>, finding: &mut Finding) {
 }
 
 /// A folder in the home that a variable of this user's may move.
-fn folder(look: Look<'_>, home: &Home, variable: &str, usual: &str) -> PathBuf {
-    let moved = if home.side == Side::Here { look.machine.folder_of(variable) } else { None };
+fn folder(machine: &Machine<'_>, home: &Home, variable: &str, usual: &str) -> PathBuf {
+    let moved = if home.side == Side::Here { machine.folder_of(variable) } else { None };
     moved.unwrap_or_else(|| home.path.join(usual))
 }
 
 /// The folder of settings of programs that follow the habits of their system.
-fn settings_folder(look: Look<'_>, home: &Home) -> PathBuf {
+fn settings_folder(machine: &Machine<'_>, home: &Home) -> PathBuf {
     match home.system {
-        System::Linux => folder(look, home, "XDG_CONFIG_HOME", ".config"),
+        System::Linux => folder(machine, home, "XDG_CONFIG_HOME", ".config"),
         System::Mac => home.path.join("Library").join("Application Support"),
-        System::Windows => folder(look, home, "APPDATA", "AppData/Roaming"),
+        System::Windows => folder(machine, home, "APPDATA", "AppData/Roaming"),
     }
+}
+
+/// Where clients of this user keep more than settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folders {
+    /// The home.
+    pub home: PathBuf,
+    /// The folder of Codex.
+    pub codex: PathBuf,
+    /// The folder of Claude Code.
+    pub claude: PathBuf,
+}
+
+impl Folders {
+    /// Those on this machine, as far as it tells.
+    #[must_use]
+    pub fn on(machine: &Machine<'_>) -> Option<Self> {
+        let home = machine.homes().into_iter().find(|home| home.side == Side::Here)?;
+        let (codex, claude) = (codex::folder_in(machine, &home), claude::folder_in(machine, &home));
+        Some(Self { home: home.path, codex, claude })
+    }
+}
+
+/// The proxies that editors of this user are told to use, each with the file that says so.
+#[must_use]
+pub fn editor_proxies(machine: &Machine<'_>) -> Vec<(PathBuf, String)> {
+    let homes = machine.homes().into_iter().filter(|home| home.side == Side::Here);
+    homes.flat_map(|home| vscode::proxies(machine, &home)).collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::{Client, Finding, Format, Home, Look, Side, Wanted, folder};
 use crate::words::setup as words;
 
 pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
-    let folder = folder(look, home, "XDG_CONFIG_HOME", ".config").join("opencode");
+    let folder = folder(look.machine, home, "XDG_CONFIG_HOME", ".config").join("opencode");
     if !look.machine.has(&folder) {
         return;
     }
@@ -21,7 +21,11 @@ pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
         .key(&["provider", "anthropic", "options", "baseURL"], Wanted::Address("/v1"))
         .key(&["provider", "google", "options", "baseURL"], Wanted::Address("/v1beta"));
     finding.comments = finding.file.extension().is_some_and(|ending| ending == "jsonc");
-    let _read_or_told = look.open(&mut finding);
+    if let Some(document) = look.open(&mut finding) {
+        for name in document.keys(&["provider"]) {
+            finding.note(&document, &["provider", name, "options", "baseURL"]);
+        }
+    }
     if home.side == Side::Here {
         for name in ["OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT"] {
             if look.machine.variable(name).is_some() {

@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 
-use super::super::machine::Listener;
 use super::super::{ClientState, Standing, survey};
 use super::*;
+use crate::running::Who;
 
 /// A machine made of texts.
 #[derive(Default)]
@@ -57,7 +57,7 @@ impl Pretend {
             read: &|path| self.read(path),
             list: &|folder| self.list(folder),
             exists: &|path| self.files.keys().any(|file| file.starts_with(path)),
-            listener: &|port| if port == 8787 { Listener::Relay } else { Listener::Nobody },
+            who: &|at| if at.port() == 8787 { Who::Relay } else { Who::Nobody },
             folder: PathBuf::from("/project"),
         };
         survey(Lang::English, &machine, &RelayAt::local(8787))
@@ -262,4 +262,21 @@ fn every_client_is_known_by_its_name() {
         assert_eq!(Client::of(client.name()), Some(client));
     }
     assert_eq!((Client::of("roo"), Client::of("nobody")), (Some(Client::Cline), None));
+}
+
+#[test]
+fn of_several_addresses_the_one_that_is_dead_is_told() {
+    let text = r#"{"provider": {"openai": {"options": {"baseURL": "http://127.0.0.1:8787/v1"}},
+        "google": {"options": {"baseURL": "http://127.0.0.1:9/v1beta"}},
+        "mine": {"options": {"baseURL": "http://[::1]:7/v1"}}}}"#;
+    let state = Pretend::linux().file("/home/u/.config/opencode/opencode.json", text).only();
+    assert_eq!(state.key, "provider.google.options.baseURL");
+    assert_eq!(state.standing.name(), "dead");
+    let all: Vec<_> = state.addresses.iter().map(|told| (told.key.as_str(), told.standing.name())).collect();
+    let expected = [
+        ("provider.openai.options.baseURL", "relay"),
+        ("provider.google.options.baseURL", "dead"),
+        ("provider.mine.options.baseURL", "dead"),
+    ];
+    assert_eq!(all, expected);
 }

@@ -11,7 +11,7 @@
 use std::path::{Path, PathBuf};
 
 use super::claude::BASE_URL;
-use super::{Client, Finding, Format, Home, Look, System, Wanted, settings_folder};
+use super::{Client, Finding, Format, Home, Look, Machine, System, Wanted, peek, settings_folder};
 
 /// Name, folder of settings, folder of extensions in the home.
 const EDITORS: [(&str, &str, &str); 5] = [
@@ -37,9 +37,9 @@ impl Editor {
     }
 }
 
-pub(super) fn editors(look: Look<'_>, home: &Home) -> Vec<Editor> {
-    let settings = settings_folder(look, home);
-    let extensions = |folder: &Path| (look.machine.list)(&folder.join("extensions"));
+pub(super) fn editors(machine: &Machine<'_>, home: &Home) -> Vec<Editor> {
+    let settings = settings_folder(machine, home);
+    let extensions = |folder: &Path| (machine.list)(&folder.join("extensions"));
     let mut editors: Vec<Editor> = EDITORS
         .iter()
         .map(|(name, folder, own)| Editor {
@@ -49,7 +49,7 @@ pub(super) fn editors(look: Look<'_>, home: &Home) -> Vec<Editor> {
         })
         .collect();
     let server = home.path.join(".vscode-server");
-    if home.system == System::Linux && look.machine.has(&server) {
+    if home.system == System::Linux && machine.has(&server) {
         let file = server.join("data").join("Machine").join("settings.json");
         editors.push(Editor { name: "VS Code Server", file, extensions: extensions(&server) });
     }
@@ -59,7 +59,7 @@ pub(super) fn editors(look: Look<'_>, home: &Home) -> Vec<Editor> {
 pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
     const LIST: &str = "claudeCode.environmentVariables";
     let address = format!("[{BASE_URL}]");
-    for editor in editors(look, home) {
+    for editor in editors(look.machine, home) {
         let title = format!("{} (Claude Code)", editor.name);
         let installed = editor.has("anthropic.claude-code");
         let mut finding = Finding::new(Client::VsCode, &title, home, editor.file, Format::Json)
@@ -71,4 +71,14 @@ pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
             found.push(finding);
         }
     }
+}
+
+/// The proxies that the editors' settings name.
+pub(super) fn proxies(machine: &Machine<'_>, home: &Home) -> Vec<(PathBuf, String)> {
+    let named = |editor: Editor| {
+        let document = peek(machine, &editor.file, Format::Json)?;
+        let proxy = document.at(&["http.proxy"])?.to_owned();
+        Some((editor.file, proxy))
+    };
+    editors(machine, home).into_iter().filter_map(named).collect()
 }
