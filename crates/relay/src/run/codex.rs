@@ -173,7 +173,7 @@ enum Provider {
 enum Place {
     File(PathBuf),
     CommandLine,
-    Profile(String, Box<Place>),
+    Profile(String, Box<Self>),
 }
 
 impl Place {

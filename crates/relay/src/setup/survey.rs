@@ -286,7 +286,7 @@ mod tests {
             (
                 "claude",
                 "env.ANTHROPIC_BASE_URL",
-                "points to http://127.0.0.1:4000, where nobody answers".to_owned(),
+                "points to http://127.0.0.1:4000, where nothing answers".to_owned(),
             ),
             (
                 "opencode",

@@ -58,8 +58,8 @@ async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
         },
     };
     let Ready { plan, link, notices, log } = ready;
-    for words in notices.iter().chain(&plan.notices) {
-        say(&format!("steady-relay: {words}"));
+    for what in notices.iter().chain(&plan.notices) {
+        say(&words::run::told(words::lang(), what));
     }
     let ended = tokio::select! {
         ended = run::supervise(&plan) => ended,

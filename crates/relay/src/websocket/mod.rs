@@ -54,8 +54,6 @@ const TRIED: Duration = Duration::from_secs(5);
 /// So long a handshake may take in the middle of a session, once the connection stands.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// Why a client is told to use HTTP.
-
 /// What a session starts from.
 pub(crate) struct Door {
     /// The settings in force, now and later.

@@ -54,19 +54,19 @@ relay_core::words! {
     /// A line of `cert show`.
     file(path: &str) {
         en: "file:         {path}";
-        zh: "文件：{path}";
+        zh: "文件：        {path}";
     }
 
     /// A line of `cert show`.
     holds(from: &str, to: &str) {
         en: "holds:        {from} to {to}";
-        zh: "有效期：{from} 至 {to}";
+        zh: "有效期：      {from} 至 {to}";
     }
 
     /// A line of `cert show`.
     names(names: &str) {
         en: "only for:     {names}, and addresses";
-        zh: "仅限：{names}，以及 IP 地址";
+        zh: "仅限：        {names}，以及 IP 地址";
     }
 
     /// A line of `cert show`.

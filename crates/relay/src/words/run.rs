@@ -352,4 +352,10 @@ relay_core::words! {
         en: "set {name} in the environment instead, or take {variable} out of the settings files";
         zh: "请改用环境变量设置 {name}，或从设置文件中去掉 {variable}";
     }
+
+    /// What the user should know before the client starts.
+    told(what: &str) {
+        en: "steady-relay: {what}";
+        zh: "steady-relay：{what}";
+    }
 }

@@ -67,19 +67,19 @@ relay_core::words! {
 
     /// The URL cannot be read.
     url_unread() {
-        en: "the URL cannot be read\nhint: such as https://llm.example.com/v1/responses";
+        en: "the URL cannot be read\nhint: write one such as https://llm.example.com/v1/responses";
         zh: "无法识别该 URL\n提示：例如 https://llm.example.com/v1/responses";
     }
 
     /// The URL does not say how to speak to it.
     url_without_scheme() {
-        en: "the URL has no http:// or https:// before it\nhint: such as https://llm.example.com/v1/responses";
+        en: "the URL has no http:// or https:// before it\nhint: write one such as https://llm.example.com/v1/responses";
         zh: "URL 前面缺少 http:// 或 https://\n提示：例如 https://llm.example.com/v1/responses";
     }
 
     /// The URL is none that a request can be sent to.
     url_unfit(why: &str) {
-        en: "the URL {why}\nhint: such as https://llm.example.com/v1/responses";
+        en: "the URL {why}\nhint: write one such as https://llm.example.com/v1/responses";
         zh: "URL 不可用（{why}）\n提示：例如 https://llm.example.com/v1/responses";
     }
 

@@ -17,7 +17,7 @@ relay_core::words! {
 
     /// It points to where nobody is.
     stands_dead(address: &str) {
-        en: "points to {address}, where nobody answers";
+        en: "points to {address}, where nothing answers";
         zh: "指向 {address}，但该地址无人响应";
     }
 

@@ -110,6 +110,37 @@ fn clients_are_told_in_the_language_of_the_settings() {
     assert!(answer.contains("后放弃：127.0.0.1 无法响应"), "{answer}");
 }
 
+/// Asks with this head; what is answered.
+fn ask_with(addr: SocketAddr, head: &str) -> String {
+    let mut stream = TcpStream::connect(addr).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let more = if head.contains("connection: ") { "" } else { "connection: close\r\n" };
+    write!(stream, "{head}\r\nhost: {addr}\r\n{more}\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn own_endpoints_and_tunnels_say_in_chinese_what_is_wrong() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let relay = Home::new().serve(&["--upstream", &format!("http://{nobody}"), "--lang", "zh"], &[]);
+    let rows = [
+        ("GET /__steady/sessions HTTP/1.1", "steady-relay：请在此中继监听的地址上用 `?nonce=` 请求"),
+        ("GET /__steady/sessions/x HTTP/1.1", "steady-relay：没有这个会话"),
+        ("PUT /__steady/sessions HTTP/1.1", "steady-relay：不支持这种请求方法"),
+        ("POST /__steady/sessions HTTP/1.1", "steady-relay：更改操作需要出示本地令牌"),
+        (
+            "GET /x HTTP/1.1\r\nconnection: upgrade, close\r\nupgrade: other",
+            "steady-relay：无法建立到 127.0.0.1 的隧道",
+        ),
+    ];
+    for (head, words) in rows {
+        let answer = ask_with(relay.addr, head);
+        assert!(answer.contains(words), "{head}: {answer}");
+    }
+}
+
 #[test]
 fn a_relay_that_runs_takes_on_another_language() {
     let home = Home::with_config("[relay]\nlang = \"en\"\n");
