@@ -1,8 +1,6 @@
 //! The first minute of the README is what happens: each command of its transcript is given to a shell, in a home like a
 //! new user's, and what it says is compared.
 
-#![cfg(unix)]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +10,7 @@ use relay_sim::fixtures::codex as wire;
 use relay_sim::{Reply, Script, Upstream};
 
 /// Both READMEs have the same transcript, which another test sees to.
-const README: &str = include_str!("../../../README.md");
+const README: &str = include_str!("../../../../README.md");
 
 /// What stands in for Codex: it asks for the word, where it was told to, and says it.
 const CODEX: &str = r#"#!/bin/sh

@@ -1,0 +1,4 @@
+//! The first minute of the README, replayed.
+
+#[cfg(all(test, unix))]
+mod transcript;
