@@ -2,6 +2,9 @@
 //! program as a child with a home of its own, and pretend services.
 
 #[cfg(test)]
+#[path = "../support/child.rs"]
+mod child;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 #[path = "../settings/program.rs"]

@@ -99,11 +99,7 @@ async fn what_cannot_be_joined_is_left_alone() {
     // A relay with a token is joined by whoever knows it.
     let with_token = [("STEADY_RELAY_TOKEN", "0123456789abcdef")];
     let mut serve = place.program(&["serve", "--port", "0", "--upstream", &up.url()]);
-    let guarded = crate::place::Serving::start({
-        serve.envs(with_token);
-        serve
-    })
-    .await;
+    let guarded = crate::place::Serving::start(serve.envs(with_token)).await;
     place.settings(&format!("[relay]\nport = {}\n", guarded.addr.port()));
     assert_ne!(base(&[], none).await, guarded.addr.port());
     assert_eq!(base(&[], with_token[0]).await, guarded.addr.port());
@@ -213,7 +209,7 @@ async fn two_clients_share_the_gate_of_a_lane() {
     // As shipped: what waits together does so in the gate, and the clock goes faster.
     let url = up.url();
     let flags = ["serve", "--port", "0", "--upstream", &url, "--clock-rate", "10"];
-    let relay = crate::place::Serving::start(place.program(&flags)).await;
+    let relay = crate::place::Serving::start(&mut place.program(&flags)).await;
     place.settings(&format!("[relay]\nport = {}\n", relay.addr.port()));
     place.client("job", ASKS);
     let clients: Vec<_> = (0..2)

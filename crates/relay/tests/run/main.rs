@@ -2,6 +2,9 @@
 #![cfg(unix)]
 
 #[cfg(test)]
+#[path = "../support/child.rs"]
+mod child;
+#[cfg(test)]
 mod endpoint;
 #[cfg(test)]
 mod joined;

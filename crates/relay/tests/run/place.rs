@@ -1,21 +1,17 @@
 //! Where a test takes place: a home of its own, a relay that serves there, and clients that are scripts.
 
-use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use relay_sim::{Answer, Client, Reply, Request, Upstream};
+use relay_sim::{Answer, Reply, Request, Upstream};
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
-use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// Long enough for anything that should happen.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) use crate::child::{SOON, Serving, run};
 
 /// The settings of a relay whose waits are short.
 pub(crate) const QUICK: &str = "[relay]\nprofile = \"quick\"\n[profile.quick]\nbased_on = \"interactive\"\n\
@@ -103,7 +99,7 @@ impl Place {
             arguments.extend(["--upstream", &url]);
         }
         arguments.extend(flags.iter().filter(|flag| **flag != "--no-upstream"));
-        let serving = Serving::start(self.program(&arguments)).await;
+        let serving = Serving::start(&mut self.program(&arguments)).await;
         self.settings(&format!("[relay]\nport = {}\n", serving.addr.port()));
         serving
     }
@@ -146,13 +142,6 @@ impl Drop for Place {
     }
 }
 
-/// Runs it to its end: exit code, standard output, standard error.
-pub(crate) async fn run(command: &mut Command) -> (i32, String, String) {
-    let ended = timeout(SOON, command.output()).await.unwrap().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (ended.status.code().unwrap_or(-1), text(ended.stdout), text(ended.stderr))
-}
-
 /// The port and the key of a base URL.
 pub(crate) fn taken_apart(base: &str) -> (u16, String) {
     let rest = base.trim().strip_prefix("http://127.0.0.1:").unwrap_or_else(|| panic!("{base}"));
@@ -177,43 +166,7 @@ pub(crate) fn signal(child: &Child, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
-/// A relay that serves.
-pub(crate) struct Serving {
-    pub(crate) child: Child,
-    pub(crate) addr: SocketAddr,
-    said: watch::Receiver<String>,
-}
-
 impl Serving {
-    pub(crate) async fn start(mut command: Command) -> Self {
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let (sender, mut said) = watch::channel(String::new());
-        tokio::spawn(async move {
-            while let Ok(Some(line)) = lines.next_line().await {
-                sender.send_modify(|said| *said += &(line + "\n"));
-            }
-        });
-        let url = |said: &str| said.split("listening on http://").nth(1)?.lines().next()?.parse().ok();
-        let listening = timeout(SOON, said.wait_for(|said| url(said).is_some())).await;
-        let addr = listening.unwrap().ok().and_then(|said| url(&said));
-        let addr = addr.unwrap_or_else(|| panic!("it does not listen: {}", *said.borrow()));
-        Self { child, addr, said }
-    }
-
-    pub(crate) fn said(&self) -> String {
-        self.said.borrow().clone()
-    }
-
-    pub(crate) async fn client(&self) -> Client {
-        Client::connect(self.addr).await.unwrap().patience(SOON)
-    }
-
-    /// One request on a connection of its own.
-    pub(crate) async fn ask(&self, request: &Request) -> Answer {
-        self.client().await.ask(request).await.unwrap()
-    }
-
     /// What the endpoint says of a session.
     pub(crate) async fn session(&self, key: &str) -> Answer {
         self.ask(&Request::get(&format!("/__steady/sessions/{key}"))).await

@@ -73,7 +73,7 @@ fn skipped() {
 async fn hurried(place: &Place, up: &Upstream) -> Serving {
     let url = up.url();
     let flags = ["serve", "--port", "0", "--upstream", &url, "--clock-rate", "20"];
-    let relay = Serving::start(place.program(&flags)).await;
+    let relay = Serving::start(&mut place.program(&flags)).await;
     place.settings(&format!("[relay]\nport = {}\n", relay.addr.port()));
     relay
 }

@@ -5,6 +5,10 @@
 #[cfg(test)]
 mod activation;
 #[cfg(test)]
+#[path = "../support/child.rs"]
+#[expect(dead_code, reason = "other tests use the rest")]
+mod child;
+#[cfg(test)]
 mod kills;
 #[cfg(test)]
 mod program;

@@ -4,15 +4,13 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-/// Long enough for anything that should happen.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) use crate::child::{SOON, run};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_steady-relay");
 
@@ -75,13 +73,6 @@ impl Drop for Home {
     fn drop(&mut self) {
         drop(std::fs::remove_dir_all(&self.0));
     }
-}
-
-/// Runs it to its end: exit code, standard output, standard error.
-pub(crate) async fn run(command: &mut Command) -> (i32, String, String) {
-    let ended = timeout(SOON, command.output()).await.unwrap().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (ended.status.code().unwrap_or(-1), text(ended.stdout), text(ended.stderr))
 }
 
 pub(crate) fn signal(child: &Child, signal: Signal) {

@@ -2,6 +2,9 @@
 //! on the wire and in the log.
 
 #[cfg(test)]
+#[path = "../support/child.rs"]
+mod child;
+#[cfg(test)]
 mod clock;
 #[cfg(test)]
 mod env;

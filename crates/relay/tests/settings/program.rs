@@ -1,20 +1,16 @@
 //! The program as a child.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
-use relay_sim::{Answer, Client, Event, Reply, Request};
+use relay_sim::{Event, Reply, Request};
 use serde_json::json;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, Command};
-use tokio::sync::watch;
+use tokio::process::Command;
 use tokio::time::timeout;
 
-/// Long enough for anything that should happen.
-const SOON: Duration = Duration::from_secs(20);
+use crate::child::SOON;
+pub(crate) use crate::child::{Serving, run};
 
 /// Waits of 10 ms, in every profile that is tested.
 pub(crate) const QUICK: &str = "base = \"10ms\"\ncap = \"10ms\"\noverloaded_base = \"10ms\"\noverloaded_cap = \"10ms\"\n\
@@ -81,60 +77,17 @@ impl Drop for Home {
 /// The usual place of the configuration file.
 pub(crate) const CONFIG: &str = "config/steady-relay/config.toml";
 
-pub(crate) async fn run(command: &mut Command) -> (i32, String, String) {
-    let ended = timeout(SOON, command.output()).await.unwrap().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (ended.status.code().unwrap_or(-1), text(ended.stdout), text(ended.stderr))
-}
-
-/// The program while it serves.
-pub(crate) struct Serving {
-    pub(crate) child: Child,
-    pub(crate) addr: SocketAddr,
-    said: watch::Receiver<String>,
-}
-
 pub(crate) async fn serve(command: &mut Command) -> Serving {
-    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let (sender, mut said) = watch::channel(String::new());
-    tokio::spawn(async move {
-        while let Ok(Some(line)) = lines.next_line().await {
-            sender.send_modify(|said| *said += &(line + "\n"));
-        }
-    });
-    let url = |said: &str| {
-        let mut begins = ["listening on http://", "正在监听 http://"].iter();
-        let url = begins.find_map(|words| said.split(words).nth(1))?;
-        url.split(|c: char| c.is_whitespace() || c == '\\' || c == '"').next()?.parse().ok()
-    };
-    let listening = timeout(SOON, said.wait_for(|said| url(said).is_some())).await;
-    let addr = listening.unwrap().ok().and_then(|said| url(&said));
-    let addr = addr.unwrap_or_else(|| panic!("it does not listen: {}", *said.borrow()));
-    Serving { child, addr, said }
+    Serving::start(command).await
 }
 
 impl Serving {
-    /// What it said so far.
-    pub(crate) fn said(&self) -> String {
-        self.said.borrow().clone()
-    }
-
     /// Waits until it has said this.
     pub(crate) async fn says(&mut self, words: &str) {
         let said = timeout(SOON, self.said.wait_for(|said| said.contains(words))).await;
         let in_time = said.is_ok();
         drop(said);
         assert!(in_time, "`{words}` was not said: {}", self.said());
-    }
-
-    pub(crate) async fn client(&self) -> Client {
-        Client::connect(self.addr).await.unwrap().patience(SOON)
-    }
-
-    /// One request on a connection of its own.
-    pub(crate) async fn ask(&self, request: &Request) -> Answer {
-        self.client().await.ask(request).await.unwrap()
     }
 
     /// Stops it, and waits until all is written.
