@@ -7,8 +7,9 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use relay_core::Lang;
+use steady_relay::running::Who;
 use steady_relay::setup::{
-    Client, Disk, Fate, Listener, Machine, Notebook, Plan, RelayAt, System, Wish, carry_out, prepare, undo,
+    Client, Disk, Fate, Machine, Notebook, Plan, RelayAt, System, Wish, carry_out, prepare, undo,
 };
 
 const SECRET: &str = "planted7Secret7planted7";
@@ -97,7 +98,7 @@ fn plan(disk: &mut Memory, client: Client, path: &Path) -> Plan {
         read: &|path| files.0.get(path).cloned().ok_or(ErrorKind::NotFound.into()),
         list: &|_| Vec::new(),
         exists: &|path| files.0.keys().any(|file| file.starts_with(path)),
-        listener: &|_| Listener::Nobody,
+        who: &|_| Who::Nobody,
         folder: PathBuf::from("/"),
     };
     let mut wish =
