@@ -1,4 +1,5 @@
 //! The first minute of the README, replayed.
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod transcript;
