@@ -240,6 +240,11 @@ impl Call {
         }
     }
 
+    /// Its client sends the request again, which is of this nature now.
+    pub const fn taken_up(&mut self, nature: Nature) {
+        self.nature = nature;
+    }
+
     /// What it is held for.
     #[must_use]
     pub fn last_fault(&self) -> Option<Fault> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use relay_core::call::{Call, Waiting};
 use relay_core::client::Client;
 use relay_core::event::{CallId, Event, Outcome};
+use relay_core::evidence::Nature;
 use relay_core::failure::Failure;
 use relay_core::gate::{Arrival, Preset, Refusal, Report, Settled};
 use relay_core::ledger::Identity;
@@ -216,8 +217,10 @@ impl OpenCall {
     }
 
     /// The client is back, with the request as it sends it now.
-    pub(crate) fn taken_up(&mut self, client: Client, body: Arc<KeptBody>) {
+    pub(crate) fn taken_up(&mut self, client: Client, nature: Nature, body: Arc<KeptBody>) {
         (self.client, self.body) = (client, body);
+        // Over another connection it may carry all of its input, or no more.
+        self.call.taken_up(nature);
     }
 
     /// Its number.

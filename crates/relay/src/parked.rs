@@ -32,9 +32,13 @@ impl Parked {
         calls.len() < MOST && !calls.contains_key(turn)
     }
 
-    /// The call that a request of this turn takes up.
-    pub(crate) fn take(&self, turn: &Turn) -> Option<OpenCall> {
-        self.calls().remove(turn)
+    /// The call that a request of this turn takes up, if it fits. One that does not is left to its own request.
+    pub(crate) fn take(&self, turn: &Turn, fits: impl Fn(&OpenCall) -> bool) -> Option<OpenCall> {
+        let mut calls = self.calls();
+        if !calls.get(turn).is_some_and(fits) {
+            return None;
+        }
+        calls.remove(turn)
     }
 }
 

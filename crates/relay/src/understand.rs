@@ -201,7 +201,7 @@ impl Understood {
         let lane = self.lane(shared, &target, &headers, account);
         let mut open = match self.taken_up(shared, &lane) {
             Some(mut open) => {
-                open.taken_up(self.client, body);
+                open.taken_up(self.client, self.nature, body);
                 open
             }
             None => {
@@ -241,7 +241,8 @@ impl Understood {
 
     /// The call of the same turn whose client was shown a notice, and asks again now.
     fn taken_up(&self, shared: &Shared, lane: &Arc<Lane>) -> Option<OpenCall> {
-        shared.parked.take(self.client.turn.as_ref()?).filter(|open| open.is_in(lane))
+        let turn = self.client.turn.as_ref().filter(|_| self.is_resumable())?;
+        shared.parked.take(turn, |open| open.is_in(lane))
     }
 
     /// What its client is shown while it is held. Only a request that may be made anew is held like that: its client

@@ -68,23 +68,26 @@ pub(crate) async fn keep(current: Arc<ArcSwap<Shared>>) {
     }
     drop(shared);
     loop {
-        let shared = current.load_full();
-        let wake = begin_due(&shared, &mut all, &mut trying);
+        let before = current.load_full();
+        let wake = begin_due(&before, &mut all, &mut trying);
         tokio::select! {
-            names = shared.warming.names() => {
+            names = before.warming.names() => {
+                // The settings may have changed meanwhile.
+                let shared = current.load_full();
                 for name in names {
                     ask(&shared, &mut all, &name);
                 }
             }
             Some(ended) = trying.join_next() => {
                 let Ok((name, how)) = ended else { continue };
+                let shared = current.load_full();
                 let Some(One { what, warmer }) = all.get_mut(&name) else { continue };
                 let news = warmer.tried(how, shared.clock.now(), &mut RealDice::default());
                 tell(&shared, &name, what, news);
             }
             () = async {
                 match wake {
-                    Some(at) => sleep_until(&*shared.clock, at).await,
+                    Some(at) => sleep_until(&*before.clock, at).await,
                     None => std::future::pending().await,
                 }
             } => {}

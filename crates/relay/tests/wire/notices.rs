@@ -185,14 +185,21 @@ async fn a_client_that_does_not_come_back_has_left() {
 }
 
 #[tokio::test]
-async fn a_request_of_the_turn_to_another_model_is_another_call() {
+async fn other_requests_of_the_turn_are_other_calls() {
     let up = Upstream::start(Script::of([full(), Reply::sse(good_turn())])).await.unwrap();
     let bench = Bench::with(noticing(&up.url(), 400, 50)).await;
     bench.ask(&watched("turn-1", 1, TURN)).await;
+    // Neither does one of another kind take the held call up.
     let other = bench.ask(&watched("turn-1", 1, &TURN.replace("gpt-x", "gpt-y"))).await;
     assert!(other.text().contains("only now"));
-    assert!(bench.story(1).await.ends_with("notice 1, client_left"));
-    assert_eq!(bench.story(2).await, "opened, send 1, 200, committed, served");
+    let continued = bench.ask(&watched("turn-1", 1, CONTINUED)).await;
+    assert!(continued.text().contains("only now"));
+    let served = "opened, send 1, 200, committed, served";
+    assert_eq!([bench.story(2).await, bench.story(3).await], [served, served]);
+    // It waits for its own request all the while.
+    let back = bench.ask(&watched("turn-1", 2, TURN)).await;
+    assert!(back.text().contains("only now"));
+    assert!(bench.story(1).await.ends_with("notice 1, send 2, 200, committed, served"));
 }
 
 #[tokio::test]
