@@ -335,6 +335,11 @@ impl Answer {
         self.preamble.has_ended()
     }
 
+    /// Whether its last word has been handed on.
+    pub(crate) fn has_said_all(&self) -> bool {
+        self.held.is_empty() && self.has_ended()
+    }
+
     /// Whether it has completed a Codex turn; see [`Preamble::has_completed`].
     pub(crate) const fn has_completed(&self) -> bool {
         self.preamble.has_completed()

@@ -335,10 +335,12 @@ impl Passing {
         self.call.close(outcome);
     }
 
-    /// Whether the client has all that it was promised; hyper stops asking then.
+    /// Whether the client has all that it was promised; hyper stops asking then. One that has the last word of a stream
+    /// has all of it, too: Codex hangs up on that, however much later the stream ends.
     fn is_whole(&self) -> bool {
         let broken = matches!(self.ending, Some(Verdict::Fault(_) | Verdict::Cut { .. }));
-        !broken && self.trailers.is_none() && (self.left == Some(0) || self.answer.is_done())
+        let all = self.left == Some(0) || self.answer.is_done() || self.answer.has_said_all();
+        !broken && self.trailers.is_none() && all
     }
 }
 

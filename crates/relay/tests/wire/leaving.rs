@@ -199,3 +199,24 @@ async fn in_a_wait_with_a_body_that_was_not_kept() {
     let story = bench.story(1).await;
     assert!(story.ends_with("client_left"), "{story}");
 }
+
+/// Codex hangs up on `response.completed`, and the service ends its stream later, or never.
+#[tokio::test]
+async fn who_has_the_last_word_has_the_whole_answer() {
+    let up = Upstream::start(Reply::sse(wire::turn("all of it")).hang()).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let mut client = bench.client().await;
+    client.send(&codex("t", TURN)).await.unwrap();
+    assert!(client.read_until(b"response.completed").await);
+    assert!(client.read_until(b"\n\n").await);
+    client.leave().await;
+    assert_eq!(bench.story(1).await, "opened, send 1, 200, committed, served");
+    // One that leaves before that has left.
+    let up = Upstream::start(Reply::sse(wire::partial("some of it")).hang()).await.unwrap();
+    let bench = Bench::to(&up).await;
+    let mut client = bench.client().await;
+    client.send(&codex("t", TURN)).await.unwrap();
+    assert!(client.read_until(b"some").await);
+    client.leave().await;
+    assert_eq!(bench.story(1).await, "opened, send 1, 200, committed, client_left");
+}
