@@ -12,8 +12,9 @@ use relay_core::client::Turn;
 use crate::clock::sleep_until;
 use crate::open::OpenCall;
 
-/// Codex asks again after 0.2 s, over a new connection. Who is not back by then has left.
-const BACK_WITHIN: Duration = Duration::from_secs(5);
+/// Codex asks again after 0.2 s, over a new connection. Who is not back by then has left: its turn may have come, and
+/// others wait behind it. Should it come later, it goes on from what was spent, and from its place by age.
+const BACK_WITHIN: Duration = Duration::from_secs(2);
 /// The most that are parked at once: more are not shown a notice.
 const MOST: usize = 1024;
 

@@ -72,7 +72,9 @@ pub fn answer_of(message: &str) -> Option<String> {
     struct Answer {
         id: String,
     }
-    serde_json::from_str::<Message>(message).ok().map(|message| message.response.id)
+    let message = serde_json::from_str::<Message>(message).ok()?;
+    // One without a name is told from no other.
+    Some(message.response.id).filter(|id| !id.is_empty())
 }
 
 /// The status and the headers that an error message is wrapped with: what an HTTP answer would have had.

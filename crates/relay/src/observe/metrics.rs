@@ -186,6 +186,8 @@ impl Default for Metrics {
             attempts: Family::default(),
             success: Gauge::default(),
         };
+        // Nothing has failed yet.
+        metrics.success.set(1.0);
         Self { registry: metrics.registered(), ..metrics }
     }
 }
@@ -470,6 +472,7 @@ mod tests {
     #[test]
     fn the_older_names_are_kept() {
         let metrics = Metrics::default();
+        has(&metrics.text(&[]), "codex_retry_success_rate 1.0");
         call(&metrics, 1, Outcome::Served);
         call(&metrics, 2, Outcome::Served);
         call(&metrics, 3, Outcome::Served);

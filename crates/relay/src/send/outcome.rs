@@ -85,6 +85,10 @@ impl Came {
     /// 5 the service said no.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
+        if let (None, Some(End::Call(Closing { outcome: Outcome::Returned, .. }))) = (self.status, self.end) {
+            // The connection was cut, as the service's was: what was sent may have run.
+            return 4;
+        }
         let Some(status) = self.status.filter(|_| self.whole) else { return 1 };
         let refused = status >= 400;
         match self.end {
@@ -102,9 +106,20 @@ impl Came {
         }
     }
 
-    /// One line on how it ended, where it did not end well.
+    /// What to say of how it ended, where it did not end well, and of what may cost twice.
     #[must_use]
     pub fn words(&self, lang: Lang) -> Option<String> {
+        let twice = match self.end {
+            Some(End::Call(Closing { maybe_billed_twice: twice @ 1.., .. })) => {
+                Some(send::billed_twice(lang, u64::from(twice)))
+            }
+            Some(End::Call(_) | End::TurnedAway { .. }) | None => None,
+        };
+        let all: Vec<String> = self.ending(lang).into_iter().chain(twice).collect();
+        (!all.is_empty()).then(|| all.join("\n"))
+    }
+
+    fn ending(&self, lang: Lang) -> Option<String> {
         let code = self.exit_code();
         let status = self.status.map_or_else(|| "-".to_owned(), |status| status.to_string());
         let Some(End::Call(closing)) = self.end else {
@@ -118,9 +133,6 @@ impl Came {
         let fault = closing.last_fault.map_or("-", relay_core::Fault::name);
         let waited = (closing.waited.as_secs_f64() * 10.0).round() / 10.0;
         match code {
-            0 if closing.maybe_billed_twice > 0 => {
-                Some(send::billed_twice(lang, u64::from(closing.maybe_billed_twice)))
-            }
             0 => None,
             3 => Some(send::gave_up(lang, u64::from(closing.sends), waited, fault, &status)),
             4 => Some(send::not_again(lang, closing.why.unwrap_or(fault))),

@@ -1,7 +1,9 @@
 //! `steady-relay selftest`: one small request through a relay in this process.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use relay_core::ClientLimit;
 use relay_core::config::{self, Config, UpstreamChoice};
 use steady_relay::cli::Flags;
 use steady_relay::observe::Observer;
@@ -18,11 +20,17 @@ use steady_relay::words::{lang, selftest as words};
 
 use super::{Failure, block_on, failed, files, load, print, private, say, tls_config};
 
+/// So long it waits between sends.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Asks, and prints how long each part took.
 pub(crate) fn selftest(flags: &Flags, options: &Options) -> Result<u8, Failure> {
     let Loaded { mut config, .. } = load(flags, &files(flags))?;
     // It leaves nothing behind.
     config.state_dir = None;
+    // Whoever asks whether it works wants to know that soon, and why not.
+    config.numbers.patience = Some(config.numbers.patience.map_or(PATIENCE, |own| own.min(PATIENCE)));
+    config.numbers.client_limit = Some(ClientLimit::Shortens);
     let measured = block_on(async {
         tokio::select! {
             // First, so that an interrupt is heard from the start.

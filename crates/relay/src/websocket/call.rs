@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::StatusCode;
 use relay_core::answer::{SayMessage, say_in_message};
@@ -40,6 +41,10 @@ enum Wait {
     /// The client is to be shown that it goes on.
     Notice,
 }
+
+/// Of what looks like one more word of the answer that failed before, and is all that comes for so long, nobody can say
+/// that it is not the answer: some services give every answer the same name.
+const OF_THE_LAST: Duration = Duration::from_secs(30);
 
 /// What came of a send.
 enum Sent {
@@ -245,14 +250,17 @@ impl Call<'_> {
         // What keeps a client waiting takes its own limit away, so that there has to be one.
         let mut first_by = Some(self.drive.first_byte_by(sent).unwrap_or(unknown));
         let mut held = Vec::new();
+        let mut of_the_last: Option<(Said, Moment)> = None;
         let clock = Arc::clone(&self.shared.clock);
         loop {
             let listens = !self.session.is_sending();
             let Session { client, upstream, .. } = &mut *self.session;
+            let decided = of_the_last.as_ref().map(|(_, at)| *at);
             let too_long = async {
-                match first_by {
-                    Some(by) => sleep_until(&*clock, by).await,
-                    None => silence.passed().await,
+                match (decided, first_by) {
+                    (Some(at), _) => sleep_until(&*clock, at).await,
+                    (None, Some(by)) => sleep_until(&*clock, by).await,
+                    (None, None) => silence.passed().await,
                 }
             };
             let came = async {
@@ -268,15 +276,23 @@ impl Call<'_> {
                 First::Done(Some(Got::End(end))) => {
                     return Ok(Sent::Failed(Box::new(self.ended(&mut preamble, end)), Vec::new()));
                 }
-                First::Done(None) => return Ok(self.no_answer(sent)),
+                First::Done(None) => match of_the_last.take() {
+                    Some((message, _)) => {
+                        self.failed = None;
+                        message
+                    }
+                    None => return Ok(self.no_answer(sent)),
+                },
                 First::Beside(message) => {
                     self.hand_on(message);
                     continue;
                 }
             };
             if self.is_of_the_last(&message, &held) {
+                of_the_last.get_or_insert((message, clock.now() + OF_THE_LAST));
                 continue;
             }
+            of_the_last = None;
             silence.restart();
             let verdict = hear(&mut preamble, &message, clock.now());
             held.push(message.compact());
