@@ -1,5 +1,7 @@
 //! WebSockets on which a side does what it should not, or what the other did not wait for.
 
+use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
 use relay_core::Fault;
@@ -10,6 +12,7 @@ use relay_sim::Signal;
 use relay_sim::websocket::steps::{created, good, overloaded_failed, overloaded_wrapped};
 use relay_sim::websocket::{Upgrade, WsClient, WsGot, WsScript, WsSeen, WsStep, WsUpstream, WsWhat};
 use serde_json::json;
+use steady_relay::clock::{RatedClock, SystemClock};
 use steady_relay::observe::Notice;
 
 use crate::support::*;
@@ -42,6 +45,24 @@ async fn what_a_service_says_of_an_answer_that_has_failed_is_not_taken_for_the_n
     go.release();
     assert_eq!(client.answer().await, texts(&good("word")));
     assert_eq!(up.creates().len(), 2, "it was paid for once");
+}
+
+/// Some services give every answer the same name, or an empty one.
+#[tokio::test]
+async fn an_answer_with_the_name_of_the_last_is_an_answer_when_nothing_else_comes() {
+    for name in ["r", ""] {
+        let (_, fails) = named(name);
+        let up =
+            WsUpstream::start(WsScript::good("").creates([vec![fails.clone()], vec![fails], good("word")]))
+                .await;
+        let up = up.unwrap();
+        let clock = RatedClock::new(Arc::new(SystemClock), NonZeroU32::new(100).unwrap());
+        let bench = Bench::by(Arc::new(clock), towards(&up.url())).await;
+        let mut client = codex(&bench).await;
+        client.send(FULL).await.unwrap();
+        assert_eq!(client.answer().await, texts(&good("word")), "{name:?}");
+        assert_eq!(up.creates().len(), 3);
+    }
 }
 
 #[tokio::test]
