@@ -67,6 +67,9 @@ const NOT_IN_CORE: [&str; 4] = ["tokio", "hyper", "tracing", "rand"];
 const CASES: &str = "--env-template REPOSITORY/tests/cases/env.tmpl --features tls,slow-attempt,h2,envfile,logfile,ws,ws-retry";
 const CASES_RELAY: &str = "'RELAY' serve --config {config} --env-file {envfile} --gate";
 
+/// Makes a test fail that would pass untested for want of a program, all of which `setup` installs.
+const NEEDS_TOOLS: &str = "STEADY_NEEDS_TOOLS";
+
 /// The feature that builds the tests with real clients.
 const CLIENT_TESTS: &str = "--workspace --features steady-relay/client-tests";
 
@@ -135,7 +138,7 @@ fn core(root: &Path) -> Result<Done> {
 }
 
 fn unit(root: &Path) -> Result<Done> {
-    passed(&mut cargo(root, "test --workspace"))
+    passed(cargo(root, "test --workspace").env(NEEDS_TOOLS, "1"))
 }
 
 fn release(root: &Path) -> Result<Done> {
@@ -303,7 +306,10 @@ fn clients(root: &Path) -> Result<Done> {
     succeed(&mut cargo(root, &format!("test {CLIENT_TESTS} --test clients --no-run")))?;
     let run = cargo(root, &format!("test {CLIENT_TESTS} --test clients --offline"));
     let mut command = isolated(root, &run)?;
-    command.env("RUST_LIB_BACKTRACE", "0").env("STEADY_CLIENTS", root.join("target/test-env"));
+    command
+        .env(NEEDS_TOOLS, "1")
+        .env("RUST_LIB_BACKTRACE", "0")
+        .env("STEADY_CLIENTS", root.join("target/test-env"));
     command.env("STEADY_RELAY", root.join("target/release/steady-relay"));
     passed(&mut command)
 }

@@ -13,7 +13,7 @@ use std::process::Command;
 /// (program, how to see that it works, Debian package)
 type Program = (&'static str, &'static str, &'static str);
 
-const PROGRAMS: [Program; 8] = [
+const PROGRAMS: [Program; 13] = [
     ("python3", "python3 --version", "python3"),
     ("python3 -m venv", "python3 -c 'import ensurepip,venv'", "python3-venv"),
     ("node", "node --version", "nodejs"),
@@ -22,6 +22,17 @@ const PROGRAMS: [Program; 8] = [
     ("ip", "ip -Version", "iproute2"),
     ("unshare", "unshare --version", "util-linux"),
     ("tmux", "tmux -V", "tmux"),
+    ("curl", "curl --version", "curl"),
+    ("zsh", "zsh --version", "zsh"),
+    ("fish", "fish --version", "fish"),
+    ("mandoc", "command -v mandoc", "mandoc"),
+    ("groff", "groff --version", "groff"),
+];
+
+/// Start and check services there.
+const SYSTEMD: [Program; 2] = [
+    ("systemd-socket-activate", "systemd-socket-activate --version", "systemd"),
+    ("systemd-analyze", "systemd-analyze --version", "systemd"),
 ];
 
 /// Counts instructions; apart, since it is not to be had on every system.
@@ -34,6 +45,7 @@ pub(crate) fn install(root: &Path) -> Result<PathBuf> {
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     debian_packages(root, &PROGRAMS)?;
     if cfg!(target_os = "linux") {
+        debian_packages(root, &SYSTEMD)?;
         valgrind(root)?;
     }
     python_packages(&pins, &folder.join("python"))?;

@@ -11,6 +11,11 @@ use std::time::{Duration, SystemTime};
 
 use relay_core::{Dice, Moment};
 
+/// A span in seconds, to the tenth, as people and programs are told it.
+pub(crate) fn tenths(span: Duration) -> f64 {
+    (span.as_secs_f64() * 10.0).round() / 10.0
+}
+
 /// A source of time.
 pub trait Clock: Send + Sync {
     /// The present on the relay's own time line, which runs on while the machine sleeps.

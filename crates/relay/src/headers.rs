@@ -12,6 +12,9 @@ use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 
 use crate::wishes::is_ours;
 
+/// What a request of our own says that it comes from.
+pub(crate) static OUR_NAME: HeaderValue =
+    HeaderValue::from_static(concat!("steady-relay/", env!("CARGO_PKG_VERSION")));
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 

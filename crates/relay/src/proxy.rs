@@ -165,6 +165,20 @@ pub(crate) fn passed_over(env: Env<'_>) -> impl Iterator<Item = String> {
     )
 }
 
+/// The variable by which a proxy catches what clients on this machine send to the relay.
+///
+/// Of the two spellings Codex reads the upper one first, and what is written for Node or in Python the lower one: so
+/// this machine is left out where every list that is set leaves it out.
+pub(crate) fn catching_clients(variable: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let is_set = |name: &&str| set(name).is_some();
+    let name = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"].into_iter().find(is_set)?;
+    let lists: Vec<_> = ["no_proxy", "NO_PROXY"].into_iter().filter_map(set).collect();
+    let spares =
+        |list: &String| list.split(',').any(|host| matches!(host.trim(), "*" | "127.0.0.1" | "127.0.0.0/8"));
+    (lists.is_empty() || !lists.iter().all(spares)).then_some(name)
+}
+
 impl fmt::Debug for SystemProxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SystemProxies")
@@ -290,6 +304,30 @@ mod tests {
                 !shown.contains("sesame") && !shown.contains("hunter2") && !shown.contains("Basic"),
                 "{shown}"
             );
+        }
+    }
+
+    #[test]
+    fn a_proxy_catches_clients_unless_every_list_leaves_this_machine_out() {
+        let of = |set: &[(&str, &str)]| {
+            catching_clients(&|name| {
+                set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[("HTTPS_PROXY", "http://p")]), None);
+        for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+            assert_eq!(of(&[(name, "http://p")]), Some(name));
+            assert_eq!(of(&[(name, "")]), None);
+            for list in ["127.0.0.1", "localhost, 127.0.0.1", "*", "127.0.0.0/8"] {
+                for spelled in ["NO_PROXY", "no_proxy"] {
+                    assert_eq!(of(&[(name, "http://p"), (spelled, list)]), None, "{list}");
+                }
+                for (one, other) in [("NO_PROXY", "no_proxy"), ("no_proxy", "NO_PROXY")] {
+                    let two = |also: &str| of(&[(name, "http://p"), (one, list), (other, also)]);
+                    assert_eq!((two("corp.example"), two("127.0.0.1"), two("")), (Some(name), None, None));
+                }
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 
 use crate::body::SendBody;
 use crate::clock::{RealDice, sleep_until};
+use crate::headers::OUR_NAME;
 use crate::observe::{Notice, Warming};
 use crate::shared::Shared;
 use crate::target::Upstream;
@@ -149,7 +150,7 @@ async fn attempt(shared: &Shared, upstream: &Upstream, what: &Warm) -> Tried {
     *request.uri_mut() = uri;
     let headers = request.headers_mut();
     headers.insert(HOST, host);
-    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("steady-relay/", env!("CARGO_PKG_VERSION"))));
+    headers.insert(USER_AGENT, OUR_NAME.clone());
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CONTENT_LENGTH, HeaderValue::from(what.body.len()));
     upstream.lend_key(headers, &what.path);

@@ -19,6 +19,7 @@ pub struct Asked {
 }
 
 impl Asked {
+    // By hand: clap, told to ignore errors, ends at the first word that it does not know, such as a flag spelled wrong.
     /// Looks through a command line, which begins with the program's name. A value that is none asks for nothing: it
     /// is refused later.
     #[must_use]
@@ -83,6 +84,10 @@ mod tests {
             "x run --lang zh codex --lang en",
             "x run --port 1 --lang zh -- codex --lang en",
             "x --lang zh nonsense",
+            "x --lang zh --help",
+            "x --help --lang zh",
+            "x serve --no-such-flag --lang zh",
+            "x nonsense --lang zh",
         ] {
             assert_eq!(asked(line).lang, zh, "{line}");
         }

@@ -4,7 +4,7 @@ use relay_core::Lang;
 use serde_json::{Value, json};
 
 use super::{Finding, Level};
-use crate::running::text::columns;
+use crate::terminal;
 use crate::words::doctor as words;
 
 /// The widest line, and where the words of a finding begin.
@@ -39,61 +39,21 @@ pub fn text(lang: Lang, findings: &[Finding]) -> String {
                 Level::Ok => "\u{1b}[32m",
             };
             let head = format!("{colour}{:<4}\u{1b}[0m  {:<15} ", level.name(), finding.check.name());
-            out.push_str(&head);
-            out.push_str(&wrapped(&finding.what));
+            out.push_str(&beside(&head, &finding.what));
             if let Some(remedy) = &finding.remedy {
-                out.push_str(&" ".repeat(INDENT));
-                out.push_str(&wrapped(&words::remedy(lang, remedy)));
+                out.push_str(&beside(&" ".repeat(INDENT), &words::remedy(lang, remedy)));
             }
         }
     }
     out
 }
 
-/// Words in lines that begin below each other. What is longer than a line and has no place to break stays whole: it is
-/// a path or an address, to be copied.
-fn wrapped(words: &str) -> String {
-    let room = COLUMNS - INDENT;
-    let (mut out, mut used) = (String::new(), 0);
-    for piece in pieces(words) {
-        let width: usize = piece.trim_end().chars().map(columns).sum();
-        if used > 0 && used + width > room {
-            out.truncate(out.trim_end().len());
-            out.push('\n');
-            out.push_str(&" ".repeat(INDENT));
-            used = 0;
-        }
-        let piece = if used == 0 { piece.trim_start() } else { piece };
-        out.extend(piece.chars().map(|letter| if letter.is_control() { ' ' } else { letter }));
-        used += piece.chars().map(columns).sum::<usize>();
-    }
-    out.truncate(out.trim_end().len());
-    out.push('\n');
-    out
-}
-
-/// Where lines may break: behind a space, and around a letter of Chinese.
-fn pieces(words: &str) -> Vec<&str> {
-    let mut all = Vec::new();
-    let mut rest = words;
-    while let Some(first) = rest.chars().next() {
-        let end = if columns(first) == 2 {
-            first.len_utf8()
-        } else {
-            let mut letters = rest.char_indices();
-            letters
-                .find_map(|(at, letter)| match letter {
-                    ' ' => Some(at + 1),
-                    _ if columns(letter) == 2 => Some(at),
-                    _ => None,
-                })
-                .unwrap_or(rest.len())
-        };
-        let (piece, more) = rest.split_at(end);
-        all.push(piece);
-        rest = more;
-    }
-    all
+/// Words behind what stands at their left, in lines that begin below each other. What is longer than a line and has no
+/// place to break stays whole: it is a path or an address, to be copied.
+fn beside(left: &str, words: &str) -> String {
+    let plain: String = words.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let lines = terminal::wrapped(&format!("{:INDENT$}{}", "", plain.trim()), COLUMNS);
+    format!("{left}{}\n", lines.trim_start())
 }
 
 /// The report for programs.
@@ -159,14 +119,14 @@ mod tests {
         ok    settings        there is no file, so the defaults hold
         ");
         for line in text.lines() {
-            assert!(line.chars().map(columns).sum::<usize>() <= COLUMNS, "{line}");
+            assert!(terminal::width(line) <= COLUMNS, "{line}");
         }
     }
 
     #[test]
     fn a_long_path_stays_whole_and_nothing_moves_the_cursor() {
         let path = format!("/{}", "long".repeat(30));
-        let text = wrapped(&format!("the file {path} is \u{1b}[2J gone"));
+        let text = beside("", &format!("the file {path} is \u{1b}[2J gone"));
         assert!(text.contains(&path) && !text.contains('\u{1b}'), "{text}");
     }
 

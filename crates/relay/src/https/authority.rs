@@ -106,7 +106,8 @@ pub(super) struct Leaf {
 }
 
 /// Where the certificate is that clients have to trust.
-pub(super) fn certificate_path(state: &Path) -> PathBuf {
+#[must_use]
+pub fn certificate_path(state: &Path) -> PathBuf {
     paths(state).0
 }
 

@@ -5,7 +5,7 @@ pub mod authority;
 pub mod help;
 mod wire;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -140,12 +140,6 @@ fn held(authority: &Authority, names: &[String], now: SystemTime) -> Result<Held
     Ok(Held { key, renew_at: leaf.renew_at, by: authority.certificate().clone() })
 }
 
-/// Where the certificate is that clients have to trust, made or not.
-#[must_use]
-pub fn certificate_path(state: &Path) -> PathBuf {
-    authority::certificate_path(state)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -173,7 +167,7 @@ mod tests {
         let third = shown();
         assert_ne!(third, second);
         // What is damaged meanwhile is told, and the old one goes on.
-        std::fs::write(certificate_path(&state), "x").unwrap();
+        std::fs::write(authority::certificate_path(&state), "x").unwrap();
         assert!(https.refresh(day(61)).is_err());
         assert_eq!(shown(), third);
         std::fs::remove_dir_all(&state).unwrap();

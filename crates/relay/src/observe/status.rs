@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use relay_core::event::{CallId, Event, Labels, Outcome};
 use relay_core::gate::{Place, View};
@@ -11,6 +10,7 @@ use relay_core::{Fault, Moment};
 use serde::Serialize;
 
 use super::{LaneName, Notice, Observer, Warming};
+use crate::clock::tenths;
 use crate::sessions::said::{Held, Sums};
 
 /// Sums since the start. `docs/status.md` says what each field of the page means, in words for its readers.
@@ -359,10 +359,6 @@ fn shown(id: CallId, open: &Open, now: Moment) -> OpenCall {
     }
 }
 
-fn tenths(span: Duration) -> f64 {
-    (span.as_secs_f64() * 10.0).round() / 10.0
-}
-
 impl Observer for Status {
     fn see(&self, call: CallId, at: Moment, event: &Event) {
         let mut board = self.board();
@@ -443,6 +439,7 @@ impl Observer for Status {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::time::Duration;
 
     use relay_core::event::{Closing, Transport};
     use relay_core::evidence::Operation;

@@ -4,6 +4,7 @@
 use relay_core::Lang;
 use serde_json::Value;
 
+use crate::terminal;
 use crate::words::status as words;
 
 /// The widest line.
@@ -98,30 +99,10 @@ fn span(lang: Lang, seconds: Option<f64>) -> String {
     }
 }
 
-/// As much of a line as fits, by the columns that its letters take.
+/// As much of a line as fits. A name from elsewhere stays a name: nothing that moves the cursor.
 fn clipped(line: &str) -> String {
-    let mut used = 0;
-    let fits = line.chars().take_while(|letter| {
-        used += columns(*letter);
-        used <= COLUMNS
-    });
-    // A name from elsewhere stays a name: nothing that moves the cursor.
-    fits.map(|letter| if letter.is_control() { '?' } else { letter }).collect()
-}
-
-/// How many columns a letter takes: those of Chinese take two.
-pub(crate) const fn columns(letter: char) -> usize {
-    match letter {
-        '\u{1100}'..='\u{115f}'
-        | '\u{2e80}'..='\u{a4cf}'
-        | '\u{ac00}'..='\u{d7a3}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{fe30}'..='\u{fe6f}'
-        | '\u{ff00}'..='\u{ff60}'
-        | '\u{ffe0}'..='\u{ffe6}'
-        | '\u{20000}'..='\u{3fffd}' => 2,
-        _ => 1,
-    }
+    let plain: String = line.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect();
+    terminal::fitting(&plain, Some(COLUMNS + 1)).to_owned()
 }
 
 #[cfg(test)]
@@ -164,13 +145,13 @@ mod tests {
     #[test]
     fn no_line_is_wider_than_a_terminal_and_no_name_moves_its_cursor() {
         let mut page = busy();
-        page["open_calls"][0]["model"] = json!(format!("\u{1b}[2J{}", "m".repeat(200)));
+        page["open_calls"][0]["model"] = json!(format!("\u{1b}[2J{}", "m🚀".repeat(100)));
         page["open_calls"] = json!(vec![page["open_calls"][0].clone(); 30]);
         for lang in Lang::ALL {
             let text = super::page(lang, "127.0.0.1:8787", &page);
             assert!(!text.contains('\u{1b}'));
             for line in text.lines() {
-                assert!(line.chars().map(columns).sum::<usize>() <= 80, "{line}");
+                assert!(terminal::width(line) <= 80, "{line}");
             }
             assert_eq!(text.lines().filter(|line| line.contains("c118")).count(), MOST);
         }

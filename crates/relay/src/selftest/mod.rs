@@ -13,6 +13,8 @@ use http::{HeaderName, Method};
 use serde_json::{Value, json};
 
 use crate::credential::{self, Verdict, judge};
+use crate::headers::OUR_NAME;
+use crate::key_variables;
 use crate::send::request::{Data, Request};
 use crate::target::Upstream;
 
@@ -40,14 +42,6 @@ pub struct Plan {
     pub costs: bool,
 }
 
-/// The variables that hold a key, and the upstream it is for.
-const KEYS: [(&str, &str); 4] = [
-    ("openai", "OPENAI_API_KEY"),
-    ("anthropic", "ANTHROPIC_API_KEY"),
-    ("gemini", "GEMINI_API_KEY"),
-    ("gemini", "GOOGLE_API_KEY"),
-];
-
 /// What is asked of this upstream: the model, or else the list of models. A key of the environment is used where the
 /// upstream is the one that issued it, and nowhere else.
 #[must_use]
@@ -60,8 +54,7 @@ pub fn plan(upstream: &Upstream, model: Option<&str>, variable: &dyn Fn(&str) ->
         }
     };
     let mut headers = HeaderMap::new();
-    let usual = [(USER_AGENT, concat!("steady-relay/", env!("CARGO_PKG_VERSION"))), (ACCEPT, "*/*")];
-    headers.extend(usual.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    headers.extend([(USER_AGENT, OUR_NAME.clone()), (ACCEPT, HeaderValue::from_static("*/*"))]);
     if upstream.name == "anthropic" {
         headers.insert(HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
     }
@@ -109,8 +102,8 @@ fn generation(upstream: &str, model: &str) -> (String, Value) {
 }
 
 fn add_key(upstream: &str, path: &str, variable: &dyn Fn(&str) -> Option<String>, headers: &mut HeaderMap) {
-    let keys = KEYS.iter().filter(|(name, _)| *name == upstream);
-    for key in keys.filter_map(|(_, name)| variable(name)) {
+    let keys = key_variables::of_upstream(upstream).filter(|key| key.is_api_key);
+    for key in keys.filter_map(|key| variable(key.name)) {
         let mut with_key = headers.clone();
         credential::lend(key.trim(), &mut with_key, path);
         let is_theirs =

@@ -6,6 +6,7 @@ use relay_core::Lang;
 use serde_json::{Value, json};
 
 use super::measure::{Exchange, Steps};
+use crate::terminal;
 use crate::words::selftest as words;
 
 /// All that was measured.
@@ -136,9 +137,7 @@ impl Measured {
 
 /// A name in the first column, which is as wide in every language.
 fn padded(name: &str) -> String {
-    const WIDE: usize = 20;
-    let width: usize = name.chars().map(crate::running::text::columns).sum();
-    format!("{name}{}", " ".repeat(WIDE.saturating_sub(width).max(1)))
+    terminal::padded(&format!("{name} "), 20)
 }
 
 fn millis(span: Duration) -> f64 {

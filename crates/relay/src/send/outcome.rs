@@ -9,6 +9,7 @@ use relay_core::{Lang, Moment};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use crate::clock::tenths;
 use crate::observe::{Notice, Observer};
 use crate::words::send;
 
@@ -131,7 +132,7 @@ impl Came {
             };
         };
         let fault = closing.last_fault.map_or("-", relay_core::Fault::name);
-        let waited = (closing.waited.as_secs_f64() * 10.0).round() / 10.0;
+        let waited = tenths(closing.waited);
         match code {
             0 => None,
             3 => Some(send::gave_up(lang, u64::from(closing.sends), waited, fault, &status)),
@@ -178,10 +179,6 @@ impl Came {
 fn is_barred(why: Option<&'static str>) -> bool {
     let barred = [Bar::Certificate, Bar::Proxy, Bar::Unfit].map(|bar| Why::Barred(bar).name());
     why.is_some_and(|why| barred.contains(&why))
-}
-
-fn tenths(span: Duration) -> f64 {
-    (span.as_secs_f64() * 10.0).round() / 10.0
 }
 
 #[cfg(test)]

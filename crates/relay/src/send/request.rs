@@ -14,6 +14,7 @@ use relay_core::units::duration;
 
 use super::Options;
 use crate::admin;
+use crate::headers::OUR_NAME;
 use crate::target::{Upstream, V1};
 use crate::words::{lang, send, settings};
 
@@ -186,9 +187,9 @@ fn headers(options: &Options) -> Result<HeaderMap, Unfit> {
             }
         }
     }
-    let usual = [(USER_AGENT, concat!("steady-relay/", env!("CARGO_PKG_VERSION"))), (ACCEPT, "*/*")];
+    let usual = [(USER_AGENT, OUR_NAME.clone()), (ACCEPT, HeaderValue::from_static("*/*"))];
     for (name, value) in usual {
-        headers.entry(name).or_insert(HeaderValue::from_static(value));
+        headers.entry(name).or_insert(value);
     }
     Ok(headers)
 }

@@ -14,6 +14,7 @@ use super::{Job, Order, Record, ServiceError, System, User, Written, launchd, sy
 use crate::private;
 use crate::running::who::{self, Who};
 use crate::settings::Environment;
+use crate::wsl::in_wsl;
 
 /// No file of ours is longer.
 const LONGEST: u64 = 256 * 1024;
@@ -315,11 +316,10 @@ pub fn is_program(path: &Path) -> bool {
 /// Looks around on a Linux.
 fn obstacle() -> Option<Obstacle> {
     let is_there = |path: &str| Path::new(path).exists();
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().to_ascii_lowercase();
     Obstacle::on_linux(Facts {
         answers: run(&super::order(&["systemctl", "--user", "show", "--property=Version"])).is_ok(),
         is_booted: is_there("/run/systemd/system"),
-        is_wsl: kernel.contains("microsoft"),
+        is_wsl: in_wsl(),
         is_container: is_there("/.dockerenv")
             || is_there("/run/.containerenv")
             || std::env::var_os("container").is_some(),

@@ -310,6 +310,10 @@ fn absent_script(job: &Job, lang: Lang) -> String {
 }
 
 #[cfg(test)]
+#[path = "../../tests/support/tools.rs"]
+mod tools;
+
+#[cfg(test)]
 mod tests {
     use super::super::tests::{job, user};
     use super::*;
@@ -395,9 +399,7 @@ mod tests {
             verify.arg(&file.path);
         }
         let Ok(output) = verify.output() else {
-            use std::io::Write as _;
-            let _unread = writeln!(std::io::stderr(), "skipped: there is no systemd-analyze here");
-            return;
+            return tools::missing("systemd-analyze");
         };
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         std::fs::remove_dir_all(&folder).unwrap();

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::machine::{Machine, System};
 use crate::files::Files;
 use crate::running::who;
+use crate::wsl::in_wsl;
 
 /// More names than any folder that is looked at has.
 const MOST_NAMES: usize = 4096;
@@ -42,17 +43,6 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-fn in_wsl() -> bool {
-    cfg!(target_os = "linux")
-        && fs::read_to_string("/proc/sys/kernel/osrelease").is_ok_and(|release| is_wsl(&release))
-}
-
-/// Whether a kernel's name is that of the one inside Windows.
-fn is_wsl(release: &str) -> bool {
-    let release = release.to_ascii_lowercase();
-    release.contains("microsoft") || release.contains("wsl")
-}
-
 /// The Linux distributions in this Windows.
 fn distros() -> Vec<String> {
     if !cfg!(windows) {
@@ -80,12 +70,6 @@ fn listed_distros(printed: &[u8]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_linux_inside_windows_is_known() {
-        assert!(is_wsl("5.15.153.1-microsoft-standard-WSL2"));
-        assert!(!is_wsl("6.8.0-45-generic"));
-    }
 
     #[test]
     fn distributions_are_read_in_both_encodings() {

@@ -38,6 +38,7 @@ pub use plan::{Plan, Wish};
 pub use survey::{ClientState, Standing, Told, survey, told};
 pub use undo::{Fate, Undone, undo};
 
+use self::journal::Journal;
 use crate::words::setup as words;
 
 /// What `setup` is asked for.
@@ -113,9 +114,7 @@ pub fn prepare(
     wish: &Wish,
 ) -> Result<Plan, NotebookError> {
     let journal = notebook.read(disk)?;
-    let mut relay = relay.clone();
-    relay.earlier.extend(journal.ports());
-    Ok(plan::plan(lang, machine, &relay, &journal, wish))
+    Ok(plan::plan(lang, machine, &known_at(relay, &journal), &journal, wish))
 }
 
 /// Writes what was decided. The files that could not be written are told, and why.
@@ -131,10 +130,24 @@ pub fn carry_out(
     apply::apply(lang, disk, notebook, plan)
 }
 
-/// The ports at which clients were told that the relay is, by what the journal knows.
-#[must_use]
-pub fn known_ports(disk: &mut dyn Disk, notebook: &Notebook) -> Vec<u16> {
-    notebook.read(disk).map(|journal| journal.ports().into_iter().collect()).unwrap_or_default()
+/// Every client as it stands, for the relay that the journal knows.
+///
+/// # Errors
+/// Where the journal cannot be read: a client at a port that the relay had before would be taken for one elsewhere.
+pub fn standings(
+    lang: Lang,
+    machine: &Machine<'_>,
+    relay: &RelayAt,
+    (disk, notebook): (&mut dyn Disk, &Notebook),
+) -> Result<Vec<ClientState>, NotebookError> {
+    Ok(survey::survey(lang, machine, &known_at(relay, &notebook.read(disk)?)))
+}
+
+/// The relay with the ports at which clients were told that it is.
+fn known_at(relay: &RelayAt, journal: &Journal) -> RelayAt {
+    let mut relay = relay.clone();
+    relay.earlier.extend(journal.ports());
+    relay
 }
 
 #[cfg(test)]

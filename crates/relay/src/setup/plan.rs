@@ -13,6 +13,7 @@ use super::document::{Document, Format, Stuck};
 use super::journal::{Entry, Journal};
 use super::machine::{Bad, Held, Machine};
 use super::survey::{ClientState, state};
+use crate::proxy::catching_clients;
 use crate::target::is_version;
 use crate::words::{settings, setup as words};
 
@@ -132,12 +133,7 @@ pub(super) fn plan(
 
 /// A proxy that clients would ask for the relay.
 fn proxy(look: Look<'_>) -> Option<String> {
-    let spared = ["NO_PROXY", "no_proxy"].iter().filter_map(|name| look.machine.variable(name));
-    let spares =
-        |list: String| list.split(',').any(|host| matches!(host.trim(), "*" | "127.0.0.1" | "127.0.0.0/8"));
-    let names = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
-    let set = names.iter().find(|name| look.machine.variable(name).is_some());
-    let name = set.filter(|_| !spared.into_iter().any(spares))?;
+    let name = catching_clients(&|name| look.machine.variable(name))?;
     Some(words::proxy_in_between(look.lang, name))
 }
 

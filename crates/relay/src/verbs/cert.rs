@@ -6,8 +6,9 @@ use std::time::SystemTime;
 use serde_json::json;
 use steady_relay::cli::Flags;
 use steady_relay::clock::{Clock as _, SystemClock};
+use steady_relay::https::authority::certificate_path;
 use steady_relay::https::authority::{Authority, Facts, HttpsError};
-use steady_relay::https::{Verb, certificate_path, help};
+use steady_relay::https::{Verb, help};
 use steady_relay::settings::Loaded;
 use steady_relay::words::{self, https as table, start};
 

@@ -11,8 +11,8 @@ use steady_relay::cli::Flags;
 use steady_relay::running::{self, Who};
 use steady_relay::settings::{self, Loaded};
 use steady_relay::setup::{
-    self, Client, Fate, Machine, Notebook, Options, Plan, RealDisk, RelayAt, Standing, UndoOptions, Undone,
-    Wish, here,
+    self, Client, ClientState, Fate, Notebook, Options, Plan, RealDisk, RelayAt, Standing, UndoOptions,
+    Undone, Wish, here,
 };
 use steady_relay::words::{self, setup as say_in, start};
 
@@ -30,10 +30,11 @@ pub(crate) fn setup(flags: &Flags, options: &Options) -> Result<u8, Failure> {
     let lang = lang_of_data(options.json);
     let config = loaded.file.clone().or_else(|| places(flags, &files(flags)).config);
     let mut relay = relay_at(&loaded)?;
-    relay.earlier = setup::known_ports(&mut RealDisk, &notebook);
     let machine = here::machine();
     if options.status {
-        return status(lang, options, &machine, &relay);
+        let states = setup::standings(lang, &machine, &relay, (&mut RealDisk, &notebook))
+            .map_err(|error| failed(1, &error.said(words::lang())))?;
+        return status(lang, options, &relay, &states);
     }
     let found = (machine.who)(running::address(&loaded.config));
     let new_port = free_port(&loaded, config.as_deref(), found)?;
@@ -161,8 +162,7 @@ fn in_json(options: &Options, plan: &Plan, done: &Done) -> serde_json::Value {
 }
 
 /// Which clients are at the relay.
-fn status(lang: Lang, options: &Options, machine: &Machine<'_>, relay: &RelayAt) -> Result<u8, Failure> {
-    let states = setup::survey(lang, machine, relay);
+fn status(lang: Lang, options: &Options, relay: &RelayAt, states: &[ClientState]) -> Result<u8, Failure> {
     if options.json {
         let clients: Vec<_> = states.iter().map(|state| state.in_json(lang)).collect();
         return print(
@@ -174,7 +174,7 @@ fn status(lang: Lang, options: &Options, machine: &Machine<'_>, relay: &RelayAt)
         return Err(failed(1, &say_in::none_found(words::lang())));
     }
     let mut text = String::new();
-    for state in &states {
+    for state in states {
         text += &say_in::state_line(lang, &state.title, &state.standing.said(lang));
         text.push('\n');
         if !state.file.as_os_str().is_empty() {

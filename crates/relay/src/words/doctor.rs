@@ -373,8 +373,8 @@ relay_core::words! {
 
     /// A proxy is asked for this machine.
     catching(variable: &str) {
-        en: "{variable} is set and NO_PROXY does not leave out 127.0.0.1: Codex, Claude Code and SDKs in Python ask the proxy for the relay\nadd it: NO_PROXY=127.0.0.1,localhost (`steady-relay run` does so by itself)";
-        zh: "设置了 {variable}，但 NO_PROXY 没有排除 127.0.0.1：Codex、Claude Code 和 Python SDK 会通过代理访问中继\n加上 NO_PROXY=127.0.0.1,localhost（`steady-relay run` 会自动处理）";
+        en: "{variable} is set, and NO_PROXY and no_proxy do not both leave out 127.0.0.1: Codex, Claude Code and SDKs in Python ask the proxy for the relay\nadd it to each that is set: NO_PROXY=127.0.0.1,localhost (`steady-relay run` does so by itself)";
+        zh: "设置了 {variable}，但 NO_PROXY 和 no_proxy 没有都排除 127.0.0.1：Codex、Claude Code 和 Python SDK 会通过代理访问中继\n在已设置的每个变量中加上：NO_PROXY=127.0.0.1,localhost（`steady-relay run` 会自动处理）";
     }
 
     /// None is.

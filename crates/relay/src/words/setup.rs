@@ -107,8 +107,8 @@ relay_core::words! {
 
     /// A proxy is in the way of this machine itself.
     proxy_in_between(variable: &str) {
-        en: "{variable} is set, and clients ask it for this machine, too: add 127.0.0.1,localhost to NO_PROXY where they start";
-        zh: "已设置 {variable}，客户端访问本机时也会经过它：请在其启动环境的 NO_PROXY 中加入 127.0.0.1,localhost";
+        en: "{variable} is set, and clients ask it for this machine, too: add 127.0.0.1,localhost to NO_PROXY and no_proxy where they start";
+        zh: "已设置 {variable}，客户端访问本机时也会经过它：请在其启动环境的 NO_PROXY 和 no_proxy 中加入 127.0.0.1,localhost";
     }
 
     /// A project's file wins in its folder.

@@ -23,5 +23,7 @@ mod notices;
 mod opencode;
 mod scene;
 mod sdks;
+#[path = "../support/tools.rs"]
+mod tools;
 
 pub(crate) use scene::{Client, Line, Ran, Via};

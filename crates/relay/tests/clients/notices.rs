@@ -1,7 +1,6 @@
 //! What the person in front of Codex sees while a turn is held, on a terminal: Codex itself says it, and goes on.
 
 use std::fs;
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -45,7 +44,7 @@ impl Client for OnScreen {
 async fn held(service: SocketAddr) -> Result<Option<String>> {
     let screens = on_terminal(&OnScreen, SETTINGS, service, &[HELD, WORD]).await?;
     if screens.is_none() {
-        drop(writeln!(std::io::stderr(), "skipped: there is no tmux; `cargo xtask setup` installs it"));
+        crate::tools::missing("tmux");
     }
     Ok(screens.map(|screens| screens[0].clone()))
 }

@@ -1,12 +1,12 @@
 //! Clients that are installed here, each as `cert trust-help` says. One that is missing is skipped, and named.
 
-use std::io::Write as _;
 use std::process::Stdio;
 
 use tokio::process::Command;
 
 use crate::program::serve;
 use crate::support::{Folder, soon};
+use crate::tools::missing;
 
 /// Runs it; `None`: it is not installed.
 async fn run(line: &[&str], variable: Option<(&str, &str)>) -> Option<String> {
@@ -17,7 +17,7 @@ async fn run(line: &[&str], variable: Option<(&str, &str)>) -> Option<String> {
     match soon(command.output()).await {
         Ok(ended) => Some(String::from_utf8_lossy(&ended.stdout).into_owned()),
         Err(_missing) => {
-            let _unread = writeln!(std::io::stderr(), "skipped: there is no {program} here");
+            missing(program);
             None
         }
     }

@@ -10,4 +10,7 @@ mod program;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+#[path = "../support/tools.rs"]
+mod tools;
+#[cfg(test)]
 mod traffic;

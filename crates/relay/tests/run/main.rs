@@ -14,3 +14,6 @@ mod own;
 mod place;
 #[cfg(test)]
 mod terminal;
+#[cfg(test)]
+#[path = "../support/tools.rs"]
+mod tools;

@@ -1,12 +1,12 @@
 //! On a terminal: the title while a call is held, Ctrl-C, and the client's own screen. By tmux, which has to be there.
 
-use std::io::Write as _;
 use std::process::{Command, Output};
 use std::time::Duration;
 
 use relay_sim::{Reply, Script, Signal, Upstream};
 
 use crate::place::{ASKS, Place, SOON, Serving, good};
+use crate::tools::missing;
 
 /// A terminal of its own, gone at the end.
 struct Tmux(String);
@@ -15,6 +15,7 @@ impl Tmux {
     /// Starts this in a terminal; `None` where there is no tmux.
     fn start(place: &Place, line: &str) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
+            missing("tmux");
             return None;
         }
         let tmux = Self(place.path("tmux").display().to_string());
@@ -65,10 +66,6 @@ impl Drop for Tmux {
     }
 }
 
-fn skipped() {
-    drop(writeln!(std::io::stderr(), "skipped: there is no tmux; `cargo xtask setup` installs it"));
-}
-
 /// A relay whose time goes so fast that a call is held for long at once.
 async fn hurried(place: &Place, up: &Upstream) -> Serving {
     let url = up.url();
@@ -90,7 +87,6 @@ async fn the_title_says_what_is_held_and_comes_back() {
     let _relay = hurried(&place, &up).await;
     place.client("job", ASKS);
     let Some(tmux) = Tmux::start(&place, &format!("{RUN} run -- job")) else {
-        skipped();
         return;
     };
     let title = tmux.until_title(|title| title.contains("at capacity, held ")).await;
@@ -109,7 +105,7 @@ async fn a_relay_of_the_clients_own_has_the_title_as_well() {
     let place = Place::new();
     place.client("job", ASKS);
     let Some(tmux) = Tmux::start(&place, &format!("{RUN} run --upstream {} -- job", up.url())) else {
-        return skipped();
+        return;
     };
     let title = tmux.until_title(|title| title.contains("held ")).await;
     assert!(title.starts_with("gpt-x at capacity, held 1"), "{title}");
@@ -126,7 +122,6 @@ async fn the_title_stays_where_it_is_switched_off() {
     place.settings(&format!("[relay]\nport = {}\n[waiting]\ntitle = \"off\"\n", relay.addr.port()));
     place.client("job", ASKS);
     let Some(tmux) = Tmux::start(&place, &format!("{RUN} run -- job")) else {
-        skipped();
         return;
     };
     let until = tokio::time::Instant::now() + SOON;
@@ -153,7 +148,6 @@ async fn ctrl_c_reaches_the_client_and_its_code_is_ours() {
         place.client("job", script);
         let flag = if own { "--own " } else { "" };
         let Some(tmux) = Tmux::start(&place, &format!("{RUN} run {flag}-- job")) else {
-            skipped();
             return;
         };
         place.until("tty").await;

@@ -13,4 +13,7 @@ mod kills;
 #[cfg(test)]
 mod program;
 #[cfg(test)]
+#[path = "../support/tools.rs"]
+mod tools;
+#[cfg(test)]
 mod verbs;

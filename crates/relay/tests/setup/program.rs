@@ -255,6 +255,12 @@ fn status_tells_where_clients_point() {
     let told = home.run("setup --status");
     assert_eq!(told.code, 0);
     assert!(told.out.contains("Claude Code is not set up: it asks its service directly\n"), "{}", told.out);
+
+    // Without the journal nobody knows at which ports the relay has been.
+    home.write(".local/steady-relay/setup.json", "{");
+    let broken = home.run("setup --status");
+    assert_eq!((broken.code, broken.out.as_str()), (1, ""));
+    assert!(broken.err.contains("setup.json"), "{}", broken.err);
 }
 
 #[test]

@@ -12,4 +12,7 @@ mod readme;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+#[path = "../support/tools.rs"]
+mod tools;
+#[cfg(test)]
 mod verbs;

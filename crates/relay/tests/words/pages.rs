@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::support::{Home, verbs};
+use crate::tools::missing;
 
 /// What a program of the system prints, or `None`, with a word about it, where it is not there.
 fn with_program(command: &mut Command) -> Option<(bool, String)> {
@@ -11,10 +12,8 @@ fn with_program(command: &mut Command) -> Option<(bool, String)> {
             let text = [output.stdout, output.stderr].concat();
             Some((output.status.success(), String::from_utf8_lossy(&text).into_owned()))
         }
-        Err(error) => {
-            let mut err = std::io::stderr();
-            let _unread =
-                std::io::Write::write_fmt(&mut err, format_args!("skipped: {command:?}: {error}\n"));
+        Err(_missing) => {
+            missing(&command.get_program().to_string_lossy());
             None
         }
     }
@@ -103,14 +102,9 @@ fn every_verb_has_a_manual_page_that_its_readers_take() {
             let name = [&["steady-relay".to_owned()], &verb[..]].concat().join("-");
             let page = dir.join(format!("{name}.1"));
             assert!(page.exists(), "{}", page.display());
-            let lint = Command::new("mandoc").args(["-Tlint", "-Werror"]).arg(&page).output();
-            if let Ok(lint) = lint {
-                assert!(
-                    lint.status.success(),
-                    "{}: {}",
-                    page.display(),
-                    String::from_utf8_lossy(&lint.stdout)
-                );
+            let mut lint = Command::new("mandoc");
+            if let Some((ok, shown)) = with_program(lint.args(["-Tlint", "-Werror"]).arg(&page)) {
+                assert!(ok, "{}: {shown}", page.display());
             }
             let mut groff = Command::new("groff");
             if let Some((ok, shown)) =

@@ -19,6 +19,7 @@ use super::super::facts::{ClientVersion, Wsl};
 use crate::credential::{self, ManagedPlan};
 use crate::settings::Places;
 use crate::setup::Folders;
+use crate::wsl::in_wsl;
 
 /// How long a program may take to tell its version. Node takes a second or two on a slow machine.
 const SLOW: Duration = Duration::from_secs(8);
@@ -28,18 +29,6 @@ const CLIENTS: [(&str, &str, [u32; 3]); 3] = [
     ("Claude Code", "claude", [2, 1, 332]),
     ("Gemini CLI", "gemini", [0, 61, 0]),
 ];
-
-/// The variable by which a proxy catches requests to this machine.
-pub(super) fn catching(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    let either = |names: [&'static str; 2]| {
-        names.into_iter().find_map(|name| Some((name, variable(name).filter(|value| !value.is_empty())?)))
-    };
-    let (name, _) = either(["http_proxy", "HTTP_PROXY"]).or_else(|| either(["all_proxy", "ALL_PROXY"]))?;
-    let left_out = either(["no_proxy", "NO_PROXY"]).map(|(_, list)| list).unwrap_or_default();
-    let mut hosts = left_out.split(',').map(str::trim);
-    let leaves_out = hosts.any(|host| matches!(host, "*" | "127.0.0.1" | "127.0.0.0/8"));
-    (!leaves_out).then(|| name.to_owned())
-}
 
 /// Files of certificates for clients and for us that are not there.
 pub(super) fn certificates(variable: &dyn Fn(&str) -> Option<String>) -> Vec<(String, String)> {
@@ -158,14 +147,10 @@ pub(super) async fn localhost() -> Vec<IpAddr> {
 
 /// The Linux in Windows that we are in, and how it is joined to its network.
 pub(super) async fn wsl() -> Option<Wsl> {
-    if !cfg!(target_os = "linux") || !is_wsl(&std::fs::read_to_string("/proc/version").ok()?) {
+    if !in_wsl() {
         return None;
     }
     Some(said("wslinfo", "--networking-mode").await.map_or(Wsl::Unknown, |mode| joined(&mode)))
-}
-
-fn is_wsl(version: &str) -> bool {
-    version.to_ascii_lowercase().contains("microsoft")
 }
 
 fn joined(mode: &str) -> Wsl {
@@ -192,25 +177,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proxy_catches_this_machine_unless_it_is_left_out() {
-        let of = |set: &[(&str, &str)]| {
-            catching(&|name| {
-                set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-            })
-        };
-        assert_eq!(of(&[]), None);
-        assert_eq!(of(&[("HTTPS_PROXY", "http://p")]), None);
-        for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
-            assert_eq!(of(&[(name, "http://p")]).as_deref(), Some(name));
-            assert_eq!(of(&[(name, "")]), None);
-            for list in ["127.0.0.1", "localhost, 127.0.0.1", "*"] {
-                assert_eq!(of(&[(name, "http://p"), ("NO_PROXY", list)]), None, "{list}");
-            }
-            assert!(of(&[(name, "http://p"), ("no_proxy", "corp.example")]).is_some());
-        }
-    }
-
-    #[test]
     fn versions_are_read_as_clients_write_them() {
         let rows = [
             ("codex-cli 0.171.0\n", Some([0, 171, 0])),
@@ -228,8 +194,6 @@ mod tests {
 
     #[test]
     fn what_linux_tells() {
-        let version = "Linux version 5.15.153.1-microsoft-standard-WSL2 (root@x)";
-        assert!(is_wsl(version) && !is_wsl("Linux version 6.1.0-28-amd64 (debian)"));
         assert_eq!(
             ["nat\n", "mirrored\n", "virtioproxy\n", ""].map(joined),
             [Wsl::Nat, Wsl::Mirrored, Wsl::Unknown, Wsl::Unknown]

@@ -55,7 +55,7 @@ pub async fn gather(patient: Patient<'_>) -> Facts {
         settings,
         at: at.to_string(),
         own_proxy: own_proxy(&config, &proxies, at),
-        catching: machine::catching(&text),
+        catching: crate::proxy::catching_clients(&text).map(str::to_owned),
         plan: plan.map(|plan| plan.name()),
         is_routed: config.upstreams.get("chatgpt").is_some_and(|entry| !entry.headers.is_empty()),
         open_files: machine::open_files(&config, &places),

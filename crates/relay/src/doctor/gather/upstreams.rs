@@ -19,6 +19,8 @@ use super::super::facts::{Answered, Asked, Step, Unreached};
 use super::WITHIN;
 use crate::clock::{Clock, SystemClock};
 use crate::credential::Verdict;
+use crate::headers::OUR_NAME;
+use crate::key_variables::KEY_VARIABLES;
 use crate::listen::leads_back;
 use crate::proxy::{Proxies, SystemProxies};
 use crate::setup::Folders;
@@ -44,17 +46,9 @@ pub(super) fn signed_in(
     read: &dyn Fn(&Path) -> Option<String>,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> BTreeSet<&'static str> {
-    const BY_VARIABLE: [(&str, &str); 6] = [
-        ("OPENAI_API_KEY", "openai"),
-        ("ANTHROPIC_API_KEY", "anthropic"),
-        ("ANTHROPIC_AUTH_TOKEN", "anthropic"),
-        ("CLAUDE_CODE_OAUTH_TOKEN", "anthropic"),
-        ("GEMINI_API_KEY", "gemini"),
-        ("GOOGLE_API_KEY", "gemini"),
-    ];
     let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
-    let mut all: BTreeSet<_> =
-        BY_VARIABLE.into_iter().filter(|(name, _)| is_set(name)).map(|(_, upstream)| upstream).collect();
+    let set = KEY_VARIABLES.iter().filter(|key| is_set(key.name));
+    let mut all: BTreeSet<_> = set.map(|key| key.upstream).collect();
     let Some(folders) = folders else { return all };
     let codex = read(&folders.codex.join("auth.json"));
     let codex: Value = codex.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
@@ -169,10 +163,7 @@ impl Asking {
         if let Some(host) = &upstream.host {
             headers.insert(HOST, host.clone());
         }
-        headers.insert(
-            USER_AGENT,
-            HeaderValue::from_static(concat!("steady-relay/", env!("CARGO_PKG_VERSION"))),
-        );
+        headers.insert(USER_AGENT, OUR_NAME.clone());
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         *request.headers_mut() = headers;
         let way =

@@ -9,12 +9,13 @@
 use std::path::PathBuf;
 
 use super::{Client, Finding, Format, Home, Look, Side, Wanted};
+use crate::key_variables;
 
-/// Variable, version, and the keys whose presence tells that the service is used.
-const SERVICES: [(&str, &str, &[&str]); 3] = [
-    ("OPENAI_BASE_URL", "/v1", &["OPENAI_API_KEY"]),
-    ("ANTHROPIC_BASE_URL", "", &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"]),
-    ("GOOGLE_GEMINI_BASE_URL", "", &["GEMINI_API_KEY", "GOOGLE_API_KEY"]),
+/// Variable, version, and the service, whose keys tell that it is used.
+const SERVICES: [(&str, &str, &str); 3] = [
+    ("OPENAI_BASE_URL", "/v1", "openai"),
+    ("ANTHROPIC_BASE_URL", "", "anthropic"),
+    ("GOOGLE_GEMINI_BASE_URL", "", "gemini"),
 ];
 
 /// The variables of the services whose key or address is in it; of OpenAI and Anthropic where there is none.
@@ -25,7 +26,10 @@ pub(super) fn look(look: Look<'_>, file: PathBuf) -> Finding {
     let Some(document) = look.open(&mut finding) else { return finding };
     let used: Vec<_> = SERVICES
         .iter()
-        .filter(|(name, _, keys)| keys.iter().chain([name]).any(|key| document.has(&[(*key).to_owned()])))
+        .filter(|(name, _, upstream)| {
+            let keys = key_variables::of_upstream(upstream).map(|key| key.name);
+            keys.chain([*name]).any(|key| document.has(&[key.to_owned()]))
+        })
         .collect();
     let all = if used.is_empty() { SERVICES.iter().take(2).collect() } else { used };
     for (name, version, _) in all {

@@ -88,7 +88,7 @@ pub(super) struct Finding {
     pub(super) format: Format,
     /// Whether the file may hold comments.
     pub(super) comments: bool,
-    /// What is to be set. The first one is the address.
+    /// What is to be set: the address, or one for each service, and what goes with it.
     pub(super) keys: Vec<Key>,
     /// More addresses in the file, which are not ours to set.
     pub(super) others: Vec<Vec<String>>,
