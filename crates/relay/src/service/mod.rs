@@ -287,25 +287,48 @@ pub fn arguments(flags: &Flags, folder: &Path) -> Result<Vec<String>, ServiceErr
         let whole = folder.join(path);
         whole.to_str().map(str::to_owned).ok_or_else(|| ServiceError::Odd(whole.display().to_string()))
     };
+    // Each by its name: one that is new has to be carried over here, too.
+    let Flags {
+        listen,
+        port,
+        upstream,
+        config,
+        profile,
+        gate,
+        tls,
+        env_file,
+        log_level,
+        log_format,
+        log_file,
+        state_dir,
+        metrics_port,
+        // It does nothing.
+        mode: _,
+        lang,
+        clock_rate,
+    } = flags;
     let texts = [
-        ("--listen", &flags.listen),
-        ("--port", &flags.port),
-        ("--upstream", &flags.upstream),
-        ("--profile", &flags.profile),
-        ("--gate", &flags.gate),
-        ("--tls", &flags.tls),
-        ("--log-level", &flags.log_level),
-        ("--log-format", &flags.log_format),
+        ("--listen", listen),
+        ("--port", port),
+        ("--upstream", upstream),
+        ("--profile", profile),
+        ("--gate", gate),
+        ("--tls", tls),
+        ("--log-level", log_level),
+        ("--log-format", log_format),
+        ("--metrics-port", metrics_port),
+        ("--lang", lang),
+        ("--clock-rate", clock_rate),
     ];
     for (flag, value) in texts {
         line.extend(value.iter().map(|value| format!("{flag}={value}")));
     }
     let as_path = |text: &Option<String>| text.as_ref().map(PathBuf::from);
     let paths = [
-        ("--config", flags.config.clone()),
-        ("--env-file", flags.env_file.clone()),
-        ("--log-file", as_path(&flags.log_file)),
-        ("--state-dir", as_path(&flags.state_dir)),
+        ("--config", config.clone()),
+        ("--env-file", env_file.clone()),
+        ("--log-file", as_path(log_file)),
+        ("--state-dir", as_path(state_dir)),
     ];
     for (flag, value) in paths {
         if let Some(value) = value {
@@ -405,6 +428,47 @@ pub(crate) mod tests {
                 format!("--state-dir={}", whole("s")),
             ]
         );
+    }
+
+    #[test]
+    fn every_flag_is_carried_over() {
+        let line = [
+            "--listen=::1",
+            "--port=9000",
+            "--upstream=http://a",
+            "--profile=strict",
+            "--gate=off",
+            "--tls=on",
+            "--log-level=debug",
+            "--log-format=json",
+            "--metrics-port=9090",
+            "--lang=zh",
+            "--clock-rate=10",
+            "--config=/f.toml",
+            "--env-file=/e",
+            "--log-file=/l",
+            "--state-dir=/s",
+        ];
+        let text = |name: &str| line.iter().find_map(|word| word.strip_prefix(name).map(str::to_owned));
+        let flags = Flags {
+            listen: text("--listen="),
+            port: text("--port="),
+            upstream: text("--upstream="),
+            profile: text("--profile="),
+            gate: text("--gate="),
+            tls: text("--tls="),
+            log_level: text("--log-level="),
+            log_format: text("--log-format="),
+            metrics_port: text("--metrics-port="),
+            lang: text("--lang="),
+            clock_rate: text("--clock-rate="),
+            config: text("--config=").map(PathBuf::from),
+            env_file: text("--env-file=").map(PathBuf::from),
+            log_file: text("--log-file="),
+            state_dir: text("--state-dir="),
+            mode: None,
+        };
+        assert_eq!(arguments(&flags, Path::new("/")).unwrap()[1..], line);
     }
 
     #[test]
