@@ -69,6 +69,16 @@ pub enum State {
     Stopped,
     /// It cannot be started.
     Failed,
+    /// The service manager does not tell.
+    Unknown,
+}
+
+impl Status {
+    /// Whether the address is the service's now: by its state, or by who answers.
+    fn is_up(&self) -> bool {
+        let is_up = matches!(self.state, State::Running | State::Changing | State::Failed);
+        is_up || matches!(self.answer, Who::Relay | Who::StandIn)
+    }
 }
 
 impl Manager {
@@ -140,7 +150,7 @@ impl Manager {
     pub fn installed(&self) -> Result<Vec<(PathBuf, Record)>, ServiceError> {
         let mut found = Vec::new();
         for path in self.paths()? {
-            match private::read(&path, LONGEST) {
+            match private::read_open(&path, LONGEST) {
                 Ok(bytes) => match Record::of(&decoded(&bytes)) {
                     Some(record) => found.push((path, record)),
                     None => return Err(ServiceError::NotOurs(path)),
@@ -283,7 +293,7 @@ impl Manager {
             // What it prints is in the language of Windows: whether it runs, the address tells.
             System::Tasks => {
                 let is_known = run(&tasks::status_order()).is_ok();
-                (if is_known { State::Running } else { State::Stopped }, None, 0)
+                (if is_known { State::Unknown } else { State::Stopped }, None, 0)
             }
         }
     }
@@ -294,10 +304,7 @@ impl Manager {
         let has_port = |status: &Status| {
             status.installed.iter().flat_map(|it| &it.addresses).any(|at| at.port() == port)
         };
-        self.status().is_ok_and(|status| {
-            has_port(&status)
-                && (status.state != State::Stopped || matches!(status.answer, Who::Relay | Who::StandIn))
-        })
+        self.status().is_ok_and(|status| has_port(&status) && status.is_up())
     }
 }
 
@@ -384,6 +391,29 @@ mod tests {
             [decoded(&encoded(&file(true))), decoded(&encoded(&file(false)))],
             [text.clone(), text.clone()]
         );
+    }
+
+    #[test]
+    fn where_the_manager_does_not_tell_who_answers_does() {
+        let status = |state, answer| Status {
+            installed: None,
+            state,
+            pid: None,
+            restarts: 0,
+            has_program: true,
+            answer,
+            files: Vec::new(),
+        };
+        for (state, answer, is_up) in [
+            (State::Unknown, Who::Stranger, false),
+            (State::Unknown, Who::Nobody, false),
+            (State::Unknown, Who::Relay, true),
+            (State::Stopped, Who::StandIn, true),
+            (State::Stopped, Who::Stranger, false),
+            (State::Running, Who::Silent, true),
+        ] {
+            assert_eq!(status(state, answer).is_up(), is_up, "{state:?} {answer:?}");
+        }
     }
 
     #[test]

@@ -198,6 +198,9 @@ fn status(manager: &Manager, as_json: bool) -> Result<u8, Failure> {
         State::Changing => table::changing(lang),
         State::Stopped => table::not_running(lang),
         State::Failed => table::failed(lang),
+        // Who answers tells.
+        State::Unknown if status.answer == Who::Relay => table::running(lang, "", status.restarts),
+        State::Unknown => table::unknown(lang),
     };
     let answer = match status.answer {
         Who::Relay => table::answers(lang),

@@ -185,6 +185,12 @@ relay_core::words! {
         zh: "无法启动";
     }
 
+    /// Windows does not tell whether it runs.
+    unknown() {
+        en: "installed; whether it runs, the address tells";
+        zh: "已安装；是否在运行，以地址是否有响应为准";
+    }
+
     /// A line of `status`.
     status_address(url: &str, answer: &str) {
         en: "address:  {url}, {answer}";
