@@ -88,6 +88,8 @@ pub struct Job {
     pub environment: Vec<(String, String)>,
     /// How long it takes to stop, at most.
     pub drain: Duration,
+    /// Whether its settings name a file for its log.
+    pub has_log: bool,
 }
 
 /// What is installed, as the files tell that `install` wrote.
@@ -160,16 +162,27 @@ pub struct Written {
 pub struct Order {
     /// The program and its arguments.
     pub line: Vec<String>,
-    /// Whether it is in order that it fails: what is not there cannot be stopped.
-    pub may_fail: bool,
+    /// What its failure means.
+    pub aim: Aim,
+}
+
+/// What the failure of a command means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aim {
+    /// It is the failure of the whole.
+    Succeed,
+    /// It is in order: what is not there cannot be stopped.
+    Try,
+    /// It is what is waited for, no longer than this: something is gone then.
+    Fail(Duration),
 }
 
 fn order(line: &[&str]) -> Order {
-    Order { line: line.iter().map(|word| (*word).to_owned()).collect(), may_fail: false }
+    Order { line: line.iter().map(|word| (*word).to_owned()).collect(), aim: Aim::Succeed }
 }
 
 fn try_order(line: &[&str]) -> Order {
-    Order { may_fail: true, ..order(line) }
+    Order { aim: Aim::Try, ..order(line) }
 }
 
 /// The service managers that are known.
@@ -383,6 +396,7 @@ pub(crate) mod tests {
             addresses: vec!["127.0.0.1:8787".parse().unwrap(), "[::1]:8787".parse().unwrap()],
             environment: vec![("XDG_CONFIG_HOME".into(), "/home/me/my config".into())],
             drain: Duration::from_secs(300),
+            has_log: false,
         }
     }
 

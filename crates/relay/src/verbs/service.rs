@@ -110,6 +110,7 @@ fn job(manager: &Manager, flags: &Flags, config: &Config, dry_run: bool) -> Resu
         addresses: addresses(manager, config, dry_run)?,
         environment: carried.collect(),
         drain: config.timeouts.drain,
+        has_log: config.log.file.is_some(),
     })
 }
 
