@@ -18,11 +18,13 @@ const LANG: Lang = Lang::English;
 /// The first byte chooses the client, the second one where an edit goes; the rest is its file.
 pub fn setup(bytes: &[u8]) {
     let [client, at, file @ ..] = bytes else { return };
-    let (client, path) = match client % 4 {
+    let (client, path) = match client % 6 {
         0 => (Client::Codex, "/home/u/.codex/config.toml"),
         1 => (Client::Claude, "/home/u/.claude/settings.json"),
         2 => (Client::Opencode, "/home/u/.config/opencode/opencode.jsonc"),
-        _ => (Client::EnvFile, "/home/u/.env"),
+        3 => (Client::EnvFile, "/home/u/.env"),
+        4 => (Client::VsCode, "/home/u/.config/Code/User/settings.json"),
+        _ => (Client::Gemini, "/home/u/.gemini/.env"),
     };
     let path = Path::new(path);
     there_and_back(client, path, file);
@@ -96,7 +98,10 @@ fn plan(disk: &mut Memory, client: Client, path: &Path) -> Plan {
         distros: Vec::new(),
         env: &|name| (name == "HOME").then(|| OsString::from("/home/u")),
         read: &|path| files.0.get(path).cloned().ok_or(ErrorKind::NotFound.into()),
-        list: &|_| Vec::new(),
+        list: &|folder| {
+            let has_editor = client == Client::VsCode && folder == Path::new("/home/u/.vscode/extensions");
+            if has_editor { vec!["anthropic.claude-code-2.1.0".to_owned()] } else { Vec::new() }
+        },
         exists: &|path| files.0.keys().any(|file| file.starts_with(path)),
         who: &|_| Who::Nobody,
         folder: PathBuf::from("/"),
@@ -167,11 +172,13 @@ fn edited_between(client: Client, path: &Path, file: &[u8], at: usize) {
 fn says_nothing(client: Client, path: &Path, file: &[u8]) {
     let text = String::from_utf8_lossy(file);
     let planted = match (client, text.split_once('{')) {
-        (Client::Claude | Client::Opencode, Some((before, after))) if before.trim().is_empty() => {
+        (Client::Claude | Client::Opencode | Client::VsCode, Some((before, after)))
+            if before.trim().is_empty() =>
+        {
             format!("{before}{{\"planted\": \"{SECRET}\", {after}")
         }
-        (Client::Claude | Client::Opencode, _) => return,
-        (Client::EnvFile, _) => format!("PLANTED={SECRET}\n{text}"),
+        (Client::Claude | Client::Opencode | Client::VsCode, _) => return,
+        (Client::EnvFile | Client::Gemini, _) => format!("PLANTED={SECRET}\n{text}"),
         _ => format!("planted = \"{SECRET}\"\n{text}"),
     };
     let mut disk = Memory::with(path, planted.as_bytes());

@@ -11,6 +11,7 @@ mod bell;
 pub mod body;
 mod body_text;
 pub mod cli;
+mod client_facts;
 mod client_socket;
 pub mod clock;
 pub mod cookies;

@@ -40,16 +40,26 @@ pub(crate) fn close(file: &File) -> io::Result<()> {
 
 /// Reads a file, and closes it to others. What is no file, or holds more than `most` bytes, is an error.
 pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let (file, bytes) = opened(path, most)?;
+    // One that came from elsewhere may be open to others. Whose it is who may not change that can still be read.
+    let _best_effort = close(&file);
+    Ok(bytes)
+}
+
+/// The same with a file that is no secret: its mode stays.
+pub(crate) fn read_open(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    opened(path, most).map(|(_, bytes)| bytes)
+}
+
+fn opened(path: &Path, most: u64) -> io::Result<(File, Vec<u8>)> {
     // Asked before it is opened: opening a pipe would wait for its writer.
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("this is no file"));
     }
     let file = File::open(path)?;
-    // One that came from elsewhere may be open to others. Whose it is who may not change that can still be read.
-    let _best_effort = close(&file);
     let mut bytes = Vec::new();
-    file.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most { Err(ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+    (&file).take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(ErrorKind::FileTooLarge.into()) } else { Ok((file, bytes)) }
 }
 
 /// Puts a file there whole, in place of what is there.

@@ -127,7 +127,7 @@ impl Authority {
     /// Where a file cannot be read, or holds what it should not.
     pub fn look(state: &Path) -> Result<Option<Self>, HttpsError> {
         let (at, key_at) = paths(state);
-        match (read(&at)?, read(&key_at)?) {
+        match (read(&at, private::read_open)?, read(&key_at, private::read)?) {
             (None, _) => Ok(None),
             (Some(_), None) => Err(HttpsError::Damaged(key_at, say::key_missing(words::lang()))),
             (Some(certificate), Some(key)) => {
@@ -154,16 +154,17 @@ impl Authority {
                 (other.facts.ends > now).then_some(other).ok_or_else(ended)
             }
             Some(old) => {
-                write(&at, &certificate_of(&old.key, &old.facts.names, now)?, private::replace)?;
+                write_certificate(&at, &certificate_of(&old.key, &old.facts.names, now)?, private::replace)?;
                 Self::look(state)?.ok_or(HttpsError::NoneYet(at))
             }
             None => {
                 let fresh = KeyPair::generate().map_err(library)?;
                 write(&key_at, &fresh.serialize_pem(), private::put)?;
                 // Another relay may have been faster, or left a key without its certificate.
-                let text = read(&key_at)?.ok_or_else(|| HttpsError::NoneYet(key_at.clone()))?;
+                let text =
+                    read(&key_at, private::read)?.ok_or_else(|| HttpsError::NoneYet(key_at.clone()))?;
                 let key = parse_key(&key_at, &text)?;
-                write(&at, &certificate_of(&key, names, now)?, private::put)?;
+                write_certificate(&at, &certificate_of(&key, names, now)?, private::put)?;
                 Self::look(state)?.ok_or(HttpsError::NoneYet(at))
             }
         }
@@ -183,7 +184,7 @@ impl Authority {
             Ok(()) | Err(_) => {}
         }
         write(&key_at, &key.serialize_pem(), private::replace)?;
-        write(&at, &certificate, private::replace)?;
+        write_certificate(&at, &certificate, private::replace)?;
         Self::look(state)?.ok_or(HttpsError::NoneYet(at))
     }
 
@@ -230,8 +231,8 @@ impl Authority {
     }
 }
 
-fn read(path: &Path) -> Result<Option<String>, HttpsError> {
-    match private::read(path, LONGEST) {
+fn read(path: &Path, by: fn(&Path, u64) -> io::Result<Vec<u8>>) -> Result<Option<String>, HttpsError> {
+    match by(path, LONGEST) {
         Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => Ok(Some(text)),
             Err(_binary) => Err(HttpsError::Damaged(path.to_owned(), say::no_pem(words::lang()))),
@@ -245,6 +246,23 @@ fn write(path: &Path, text: &str, by: fn(&Path, &[u8]) -> io::Result<()>) -> Res
     let folder = path.parent().unwrap_or(path);
     let written = private::folder(folder).and_then(|()| by(path, text.as_bytes()));
     written.map_err(|error| HttpsError::File(path.to_owned(), error))
+}
+
+/// A certificate is no secret, and whoever is to trust it reads it. A mode that somebody gave it stays.
+fn write_certificate(
+    path: &Path,
+    text: &str,
+    by: fn(&Path, &[u8]) -> io::Result<()>,
+) -> Result<(), HttpsError> {
+    #[cfg(unix)]
+    let mode = std::fs::metadata(path).map_or_else(
+        |_none| std::os::unix::fs::PermissionsExt::from_mode(0o644),
+        |found| found.permissions(),
+    );
+    write(path, text, by)?;
+    #[cfg(unix)]
+    std::fs::set_permissions(path, mode).map_err(|error| HttpsError::File(path.to_owned(), error))?;
+    Ok(())
 }
 
 /// What a parser says of a key is not repeated: it could hold a part of it.
@@ -345,8 +363,17 @@ mod tests {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
-            let (_, key) = paths(&state);
-            assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+            let (at, key) = paths(&state);
+            let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!((mode(&at), mode(&key)), (0o644, 0o600));
+            // What somebody set stays, with a new certificate, too; the key is closed again.
+            for path in [&at, &key] {
+                std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o640)).unwrap();
+            }
+            Authority::look(&state).unwrap();
+            assert_eq!((mode(&at), mode(&key)), (0o640, 0o600));
+            Authority::open(&state, &[], now() + AUTHORITY_LIFE).unwrap();
+            assert_eq!(mode(&at), 0o640);
         }
         std::fs::remove_dir_all(&state).unwrap();
     }

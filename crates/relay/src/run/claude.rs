@@ -11,9 +11,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::{Own, Plan, RelayAddr, RunError, Surroundings};
+use crate::client_facts::{CLAUDE_BASE_URL as BASE_URL, CLAUDE_CLOUDS, claude_managed, is_on};
+use crate::setup::here::SYSTEM;
 use crate::words;
 
-const BASE_URL: &str = "ANTHROPIC_BASE_URL";
 const REQUEST_LIMIT: &str = "API_TIMEOUT_MS";
 const IDLE_LIMIT: &str = "CLAUDE_STREAM_IDLE_TIMEOUT_MS";
 /// One hour and half an hour: with both, Claude Code held a silent request for 31 minutes (measured).
@@ -26,10 +27,6 @@ const LONGEST_IDLE: Duration = Duration::from_secs(1800);
 /// It hangs up this long after the idle limit: at 357 to 359 s with 300 s (measured four times).
 const AFTER_IDLE: Duration = Duration::from_secs(57);
 
-/// Services that Claude Code reaches by other means than a base URL.
-const OTHER_CLOUDS: [&str; 3] =
-    ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
-
 /// What holds a key, and comes before a login; and the login of a machine without a browser.
 const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"];
 const KEY_HELPER: &str = "apiKeyHelper";
@@ -38,13 +35,7 @@ const LOGIN_TOKEN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 /// What the name of a variable with a secret has in it.
 const SECRET_WORDS: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "HEADER", "CREDENTIAL"];
 
-const MANAGED_FILE: &str = if cfg!(target_os = "macos") {
-    "/Library/Application Support/ClaudeCode/managed-settings.json"
-} else if cfg!(windows) {
-    r"C:\Program Files\ClaudeCode\managed-settings.json"
-} else {
-    "/etc/claude-code/managed-settings.json"
-};
+const MANAGED_FILE: &str = claude_managed(SYSTEM);
 
 pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) -> Result<(), RunError> {
     let given = Given::read(&plan.args, around, &mut plan.notices)?;
@@ -56,8 +47,8 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
             None => Some((around.variable(name)?, String::new(), Kind::Environment)),
         }
     };
-    for cloud in OTHER_CLOUDS {
-        if find(cloud).is_some_and(|(value, ..)| !matches!(value.as_str(), "0" | "false" | "no" | "off")) {
+    for cloud in CLAUDE_CLOUDS {
+        if find(cloud).is_some_and(|(value, ..)| is_on(&value)) {
             plan.notices.push(words::run::claude_cloud(words::lang(), cloud));
         }
     }
@@ -92,8 +83,8 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
         if kind == Kind::Managed {
             return Err(RunError::Immovable {
                 client: "claude",
-                why: words::run::claude_managed(lang, &own.origin),
-                hint: words::run::claude_ask_manager(lang, BASE_URL),
+                why: words::run::managed(lang, &own.origin),
+                hint: words::run::ask_manager(lang, BASE_URL),
             });
         }
         if kind == Kind::Settings {

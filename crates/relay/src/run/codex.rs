@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::{Own, Plan, RelayAddr, RunError, Surroundings};
+use crate::client_facts::{CODEX_BASE_URL, CODEX_BUILT_IN as BUILT_IN, CODEX_PROVIDER, codex_managed};
+use crate::setup::here::SYSTEM;
 use crate::words::{lang, run};
 
-/// The provider that stands for OpenAI and ChatGPT.
-const BUILT_IN: &str = "openai";
 const SYSTEM_FILE: &str = "/etc/codex/config.toml";
 
 pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) -> Result<(), RunError> {
@@ -25,6 +25,7 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
         Some(folder) => Some(PathBuf::from(folder)),
         None => around.home().map(|home| home.join(".codex")),
     };
+    is_not_managed(folder.as_deref(), around, &mut plan.notices)?;
     let settings = Settings::gather(folder.as_deref(), &given, around, &mut plan.notices);
     let (key, old) = match settings.provider(&given) {
         Provider::BuiltIn => ("openai_base_url".to_owned(), settings.text(&["openai_base_url"])),
@@ -47,6 +48,44 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
     let ours = [OsString::from("-c"), OsString::from(format!("{key}={}", quoted(&base)))];
     plan.args = given.first.into_iter().chain(ours).chain(given.rest).collect();
     Ok(())
+}
+
+/// Whether nothing wins over what a session says. A file of an organisation's that names an address or a provider does,
+/// over each `-c`, too.
+fn is_not_managed(
+    folder: Option<&Path>,
+    around: Surroundings<'_>,
+    notices: &mut Vec<String>,
+) -> Result<(), RunError> {
+    let file = codex_managed(SYSTEM, folder.unwrap_or(Path::new("")));
+    let Some(table) = read(&file, around, notices) else { return Ok(()) };
+    let Some(key) = [CODEX_BASE_URL, CODEX_PROVIDER].into_iter().find(|key| table.contains_key(*key)) else {
+        return Ok(());
+    };
+    let origin = run::in_place(lang(), &format!("`{key}`"), &file.display().to_string());
+    Err(RunError::Immovable {
+        client: "codex",
+        why: run::managed(lang(), &origin),
+        hint: run::ask_manager(lang(), CODEX_BASE_URL),
+    })
+}
+
+/// A file of settings, if there is one. Where it cannot be read, that is noted.
+fn read(file: &Path, around: Surroundings<'_>, notices: &mut Vec<String>) -> Option<Table> {
+    match around.text(file).map(|text| text.map(|text| text.parse::<Table>())) {
+        Ok(None) => None,
+        Ok(Some(Ok(table))) => Some(table),
+        // Codex says itself what is wrong, and better.
+        Ok(Some(Err(_))) => {
+            let format = run::valid_toml(lang());
+            notices.push(run::not_valid(lang(), &file.display().to_string(), &format, "Codex"));
+            None
+        }
+        Err(error) => {
+            notices.push(run::unreadable(lang(), &file.display().to_string(), &error.to_string()));
+            None
+        }
+    }
 }
 
 /// The key that moves a provider of the user's own.
@@ -204,18 +243,8 @@ impl Settings {
         let profile = given.profile.as_ref().filter(|name| !name.contains(['/', '\\']));
         files.extend(folder.zip(profile).map(|(folder, name)| folder.join(format!("{name}.config.toml"))));
         for file in files {
-            match around.text(&file).map(|text| text.map(|text| text.parse::<Table>())) {
-                Ok(None) => {}
-                Ok(Some(Ok(table))) => layers.push((Place::File(file), table)),
-                // Codex says itself what is wrong, and better.
-                Ok(Some(Err(_))) => {
-                    let format = run::valid_toml(lang());
-                    notices.push(run::not_valid(lang(), &file.display().to_string(), &format, "Codex"));
-                }
-                Err(error) => {
-                    let shown = file.display().to_string();
-                    notices.push(run::unreadable(lang(), &shown, &error.to_string()));
-                }
+            if let Some(table) = read(&file, around, notices) {
+                layers.push((Place::File(file), table));
             }
         }
         let mut all = Self(layers);
@@ -467,6 +496,19 @@ mod tests {
         let secret = Machine::new().file(CONFIG, "openai_base_url = 'https://me:hush@gw.example/v1'");
         let error = secret.plan(&["codex"]).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hush"), "{error:?}");
+    }
+
+    #[test]
+    fn a_managed_file_wins_over_a_session() {
+        let file = codex_managed(SYSTEM, Path::new("/home/u/.codex"));
+        let file = file.to_str().unwrap();
+        for text in ["openai_base_url = 'https://corp/v1'", "model_provider = 'corp'"] {
+            let error = Machine::new().file(file, text).plan(&["codex"]).unwrap_err();
+            assert!(matches!(error, RunError::Immovable { .. }), "{error}");
+            assert!(error.to_string().contains(file), "{error}");
+        }
+        let harmless = codex(&Machine::new().file(file, "approval_policy = 'never'"), &[]);
+        assert_eq!((args(&harmless), harmless.notices.len()), (vec!["-c", OURS], 0));
     }
 
     #[test]

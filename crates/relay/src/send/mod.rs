@@ -8,12 +8,13 @@ pub mod exchange;
 pub mod outcome;
 pub mod request;
 
+use std::fmt;
 use std::path::PathBuf;
 
 use clap::Args;
 
 /// What is to be sent, and what becomes of the answer.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
+#[derive(Clone, PartialEq, Eq, Default, Args)]
 pub struct Options {
     /// The method, where it is not to be GET without data and POST with some; then the URL
     ///
@@ -50,4 +51,13 @@ pub struct Options {
     /// Write what happens to standard error as JSON, an object per line; the last one is the summary
     #[arg(long)]
     pub json: bool,
+}
+
+/// Without target, headers and data: each may hold a credential or a prompt.
+impl fmt::Debug for Options {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = out.debug_struct("Options");
+        out.field("method", &self.method).field("headers", &self.headers.len());
+        out.field("patience", &self.patience).finish_non_exhaustive()
+    }
 }

@@ -1,6 +1,7 @@
 //! What is to be sent, read from the command line: the method, where to, the headers and the data. The one thing that
 //! is looked at besides are the upstreams of the settings.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -36,7 +37,6 @@ const NOT_TO_GIVE: [&str; 9] = [
 ];
 
 /// What is sent.
-#[derive(Debug)]
 pub struct Request {
     /// The method.
     pub method: Method,
@@ -51,7 +51,6 @@ pub struct Request {
 }
 
 /// The data of a request.
-#[derive(Debug)]
 pub enum Data {
     /// None.
     None,
@@ -59,6 +58,27 @@ pub enum Data {
     Bytes(Bytes),
     /// So many bytes of this file, which are read as they are sent.
     File(File, u64),
+}
+
+/// Without query, headers and data: each may hold a credential or a prompt.
+impl fmt::Debug for Request {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = out.debug_struct("Request");
+        out.field("method", &self.method).field("headers", &self.headers.len());
+        out.field("data", &self.data).finish_non_exhaustive()
+    }
+}
+
+/// Without what they are.
+impl fmt::Debug for Data {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let length = match self {
+            Self::None => 0,
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::File(_, length) => *length,
+        };
+        write!(out, "Data({length} bytes)")
+    }
 }
 
 /// What cannot be sent.
@@ -273,6 +293,17 @@ mod tests {
 
     fn request(options: &Options) -> Result<Request, Unfit> {
         Request::of(options, &Config::default())
+    }
+
+    #[test]
+    fn what_is_sent_is_not_shown() {
+        let options = Options {
+            headers: vec!["authorization: Bearer hunter2".to_owned()],
+            data: Some("hunter2".to_owned()),
+            ..of(&["https://a.example/?key=hunter2"])
+        };
+        let shown = format!("{options:?} {:?}", request(&options).unwrap());
+        assert!(!shown.contains("hunter2"), "{shown}");
     }
 
     #[test]

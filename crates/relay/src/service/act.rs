@@ -5,12 +5,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use relay_core::Lang;
 use serde::Serialize;
 
 use super::obstacle::{Facts, Obstacle};
-use super::{Job, Order, Record, ServiceError, System, User, Written, launchd, systemd, tasks};
+use super::{Aim, Job, Order, Record, ServiceError, System, User, Written, launchd, systemd, tasks};
+use crate::clock::{Clock as _, SystemClock};
 use crate::private;
 use crate::running::who::{self, Who};
 use crate::settings::Environment;
@@ -18,6 +20,10 @@ use crate::wsl::in_wsl;
 
 /// No file of ours is longer.
 const LONGEST: u64 = 256 * 1024;
+/// How long launchd lets an agent take to stop whose file does not tell, and a little more.
+const LONGEST_STOP: Duration = Duration::from_secs(30);
+/// How often it is asked whether something is gone.
+const ASKING: Duration = Duration::from_millis(100);
 
 /// The service manager of one user.
 #[derive(Debug, Clone)]
@@ -70,6 +76,16 @@ pub enum State {
     Stopped,
     /// It cannot be started.
     Failed,
+    /// The service manager does not tell.
+    Unknown,
+}
+
+impl Status {
+    /// Whether the address is the service's now: by its state, or by who answers.
+    fn is_up(&self) -> bool {
+        let is_up = matches!(self.state, State::Running | State::Changing | State::Failed);
+        is_up || matches!(self.answer, Who::Relay | Who::StandIn)
+    }
 }
 
 impl Manager {
@@ -141,7 +157,7 @@ impl Manager {
     pub fn installed(&self) -> Result<Vec<(PathBuf, Record)>, ServiceError> {
         let mut found = Vec::new();
         for path in self.paths()? {
-            match private::read(&path, LONGEST) {
+            match private::read_open(&path, LONGEST) {
                 Ok(bytes) => match Record::of(&decoded(&bytes)) {
                     Some(record) => found.push((path, record)),
                     None => return Err(ServiceError::NotOurs(path)),
@@ -168,6 +184,7 @@ impl Manager {
     /// Where a file cannot be written or the service manager refuses.
     pub fn install(&self, job: &Job) -> Result<Installed, ServiceError> {
         let before = self.installed()?.into_iter().next().map(|(_, record)| record);
+        let patience = self.patience();
         let files = self.files(job)?;
         for file in &files {
             let failed = |error| ServiceError::File(file.path.clone(), error);
@@ -178,10 +195,16 @@ impl Manager {
         let moved = before.as_ref().is_some_and(|before| before.addresses != job.addresses);
         run_all(&match self.system {
             System::Systemd => systemd::install_orders(moved),
-            System::Launchd => launchd::install_orders(&self.user)?,
+            System::Launchd => launchd::install_orders(&self.user, patience)?,
             System::Tasks => tasks::install_orders(&self.user)?,
         })?;
         Ok(Installed { files: files.into_iter().map(|file| file.path).collect(), before })
+    }
+
+    /// How long what is installed takes to stop, at most, where its file tells.
+    fn patience(&self) -> Duration {
+        let text = launchd::path(&self.user).ok().and_then(|path| private::read_open(&path, LONGEST).ok());
+        text.and_then(|bytes| launchd::exit_time(&decoded(&bytes))).unwrap_or(LONGEST_STOP)
     }
 
     /// Starts what is installed.
@@ -206,7 +229,7 @@ impl Manager {
         let record = self.record()?;
         run_all(&match self.system {
             System::Systemd => systemd::stop_orders(),
-            System::Launchd => launchd::stop_orders(&self.user),
+            System::Launchd => launchd::stop_orders(&self.user, self.patience()),
             System::Tasks => tasks::stop_orders(),
         })?;
         Ok(record)
@@ -223,7 +246,7 @@ impl Manager {
         }
         let (before, after) = match self.system {
             System::Systemd => systemd::remove_orders(),
-            System::Launchd => (launchd::remove_orders(&self.user), Vec::new()),
+            System::Launchd => (launchd::remove_orders(&self.user, self.patience()), Vec::new()),
             System::Tasks => (tasks::remove_orders(), Vec::new()),
         };
         run_all(&before)?;
@@ -284,7 +307,7 @@ impl Manager {
             // What it prints is in the language of Windows: whether it runs, the address tells.
             System::Tasks => {
                 let is_known = run(&tasks::status_order()).is_ok();
-                (if is_known { State::Running } else { State::Stopped }, None, 0)
+                (if is_known { State::Unknown } else { State::Stopped }, None, 0)
             }
         }
     }
@@ -295,10 +318,7 @@ impl Manager {
         let has_port = |status: &Status| {
             status.installed.iter().flat_map(|it| &it.addresses).any(|at| at.port() == port)
         };
-        self.status().is_ok_and(|status| {
-            has_port(&status)
-                && (status.state != State::Stopped || matches!(status.answer, Who::Relay | Who::StandIn))
-        })
+        self.status().is_ok_and(|status| has_port(&status) && status.is_up())
     }
 }
 
@@ -328,10 +348,14 @@ fn obstacle() -> Option<Obstacle> {
 
 fn run_all(orders: &[Order]) -> Result<(), ServiceError> {
     for order in orders {
-        match run(order) {
-            Err(_) if order.may_fail => {}
-            ran => {
-                ran?;
+        match order.aim {
+            Aim::Succeed => drop(run(order)?),
+            Aim::Try => drop(run(order)),
+            Aim::Fail(patience) => {
+                let begun = SystemClock.now();
+                while run(order).is_ok() && SystemClock.now().since(begun) < patience {
+                    std::thread::sleep(ASKING);
+                }
             }
         }
     }
@@ -384,6 +408,54 @@ mod tests {
             [decoded(&encoded(&file(true))), decoded(&encoded(&file(false)))],
             [text.clone(), text.clone()]
         );
+    }
+
+    /// A launchctl whose agent is there for two more questions after it was told to go.
+    #[cfg(unix)]
+    #[test]
+    fn an_agent_is_loaded_once_the_old_one_is_gone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let home = std::env::temp_dir().join(format!("steady-relay-launchctl-{}", std::process::id()));
+        fs::create_dir_all(&home).unwrap();
+        let script = home.join("launchctl");
+        let text = "#!/bin/sh\ncd \"${0%/*}\"\necho \"$1\" >> orders\ncase $1 in\nbootout) echo 1 > going ;;\n\
+            print) case $(cat going) in 1) echo 2 > going ;; 2) echo 3 > going ;; *) rm going; exit 113 ;; esac ;;\n\
+            bootstrap) if [ -e going ]; then echo 'Bootstrap failed: 5: Input/output error' >&2; exit 5; fi ;;\nesac\n";
+        fs::write(&script, text).unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        let user = User { home: Some(home.clone()), uid: 501, ..User::default() };
+        let mut orders = launchd::install_orders(&user, Duration::from_secs(600)).unwrap();
+        for order in &mut orders {
+            assert_eq!(order.line[0], "launchctl");
+            order.line[0] = script.display().to_string();
+        }
+        run_all(&orders).unwrap();
+        let given = fs::read_to_string(home.join("orders")).unwrap();
+        assert_eq!(given, "bootout\nprint\nprint\nprint\nenable\nbootstrap\n");
+        fs::remove_dir_all(&home).unwrap();
+    }
+
+    #[test]
+    fn where_the_manager_does_not_tell_who_answers_does() {
+        let status = |state, answer| Status {
+            installed: None,
+            state,
+            pid: None,
+            restarts: 0,
+            has_program: true,
+            answer,
+            files: Vec::new(),
+        };
+        for (state, answer, is_up) in [
+            (State::Unknown, Who::Stranger, false),
+            (State::Unknown, Who::Nobody, false),
+            (State::Unknown, Who::Relay, true),
+            (State::Stopped, Who::StandIn, true),
+            (State::Stopped, Who::Stranger, false),
+            (State::Running, Who::Silent, true),
+        ] {
+            assert_eq!(status(state, answer).is_up(), is_up, "{state:?} {answer:?}");
+        }
     }
 
     #[test]

@@ -88,6 +88,8 @@ pub struct Job {
     pub environment: Vec<(String, String)>,
     /// How long it takes to stop, at most.
     pub drain: Duration,
+    /// Whether its settings name a file for its log.
+    pub has_log: bool,
 }
 
 /// What is installed, as the files tell that `install` wrote.
@@ -160,16 +162,27 @@ pub struct Written {
 pub struct Order {
     /// The program and its arguments.
     pub line: Vec<String>,
-    /// Whether it is in order that it fails: what is not there cannot be stopped.
-    pub may_fail: bool,
+    /// What its failure means.
+    pub aim: Aim,
+}
+
+/// What the failure of a command means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aim {
+    /// It is the failure of the whole.
+    Succeed,
+    /// It is in order: what is not there cannot be stopped.
+    Try,
+    /// It is what is waited for, no longer than this: something is gone then.
+    Fail(Duration),
 }
 
 fn order(line: &[&str]) -> Order {
-    Order { line: line.iter().map(|word| (*word).to_owned()).collect(), may_fail: false }
+    Order { line: line.iter().map(|word| (*word).to_owned()).collect(), aim: Aim::Succeed }
 }
 
 fn try_order(line: &[&str]) -> Order {
-    Order { may_fail: true, ..order(line) }
+    Order { aim: Aim::Try, ..order(line) }
 }
 
 /// The service managers that are known.
@@ -287,25 +300,48 @@ pub fn arguments(flags: &Flags, folder: &Path) -> Result<Vec<String>, ServiceErr
         let whole = folder.join(path);
         whole.to_str().map(str::to_owned).ok_or_else(|| ServiceError::Odd(whole.display().to_string()))
     };
+    // Each by its name: one that is new has to be carried over here, too.
+    let Flags {
+        listen,
+        port,
+        upstream,
+        config,
+        profile,
+        gate,
+        tls,
+        env_file,
+        log_level,
+        log_format,
+        log_file,
+        state_dir,
+        metrics_port,
+        // It does nothing.
+        mode: _,
+        lang,
+        clock_rate,
+    } = flags;
     let texts = [
-        ("--listen", &flags.listen),
-        ("--port", &flags.port),
-        ("--upstream", &flags.upstream),
-        ("--profile", &flags.profile),
-        ("--gate", &flags.gate),
-        ("--tls", &flags.tls),
-        ("--log-level", &flags.log_level),
-        ("--log-format", &flags.log_format),
+        ("--listen", listen),
+        ("--port", port),
+        ("--upstream", upstream),
+        ("--profile", profile),
+        ("--gate", gate),
+        ("--tls", tls),
+        ("--log-level", log_level),
+        ("--log-format", log_format),
+        ("--metrics-port", metrics_port),
+        ("--lang", lang),
+        ("--clock-rate", clock_rate),
     ];
     for (flag, value) in texts {
         line.extend(value.iter().map(|value| format!("{flag}={value}")));
     }
     let as_path = |text: &Option<String>| text.as_ref().map(PathBuf::from);
     let paths = [
-        ("--config", flags.config.clone()),
-        ("--env-file", flags.env_file.clone()),
-        ("--log-file", as_path(&flags.log_file)),
-        ("--state-dir", as_path(&flags.state_dir)),
+        ("--config", config.clone()),
+        ("--env-file", env_file.clone()),
+        ("--log-file", as_path(log_file)),
+        ("--state-dir", as_path(state_dir)),
     ];
     for (flag, value) in paths {
         if let Some(value) = value {
@@ -360,6 +396,7 @@ pub(crate) mod tests {
             addresses: vec!["127.0.0.1:8787".parse().unwrap(), "[::1]:8787".parse().unwrap()],
             environment: vec![("XDG_CONFIG_HOME".into(), "/home/me/my config".into())],
             drain: Duration::from_secs(300),
+            has_log: false,
         }
     }
 
@@ -405,6 +442,47 @@ pub(crate) mod tests {
                 format!("--state-dir={}", whole("s")),
             ]
         );
+    }
+
+    #[test]
+    fn every_flag_is_carried_over() {
+        let line = [
+            "--listen=::1",
+            "--port=9000",
+            "--upstream=http://a",
+            "--profile=strict",
+            "--gate=off",
+            "--tls=on",
+            "--log-level=debug",
+            "--log-format=json",
+            "--metrics-port=9090",
+            "--lang=zh",
+            "--clock-rate=10",
+            "--config=/f.toml",
+            "--env-file=/e",
+            "--log-file=/l",
+            "--state-dir=/s",
+        ];
+        let text = |name: &str| line.iter().find_map(|word| word.strip_prefix(name).map(str::to_owned));
+        let flags = Flags {
+            listen: text("--listen="),
+            port: text("--port="),
+            upstream: text("--upstream="),
+            profile: text("--profile="),
+            gate: text("--gate="),
+            tls: text("--tls="),
+            log_level: text("--log-level="),
+            log_format: text("--log-format="),
+            metrics_port: text("--metrics-port="),
+            lang: text("--lang="),
+            clock_rate: text("--clock-rate="),
+            config: text("--config=").map(PathBuf::from),
+            env_file: text("--env-file=").map(PathBuf::from),
+            log_file: text("--log-file="),
+            state_dir: text("--state-dir="),
+            mode: None,
+        };
+        assert_eq!(arguments(&flags, Path::new("/")).unwrap()[1..], line);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use relay_core::BaseUrl;
-use relay_core::config::{Config, Upstream};
+use relay_core::config::{Config, Secret, Upstream};
 
 use crate::running::{self, Who};
 
@@ -16,7 +16,7 @@ pub struct RelayAt {
     /// The port.
     pub port: u16,
     /// What clients show in the path, where the relay asks for it.
-    pub token: Option<String>,
+    pub token: Option<Secret>,
     /// Ports that were the relay's before: an address with one of them is no service of the user's.
     pub earlier: Vec<u16>,
     /// Where the settings send everything, if they do; then what a client's address said does not count.
@@ -44,7 +44,7 @@ impl RelayAt {
                 IpAddr::V6(ip) => format!("[{ip}]"),
             },
             port: at.port(),
-            token: config.token.as_ref().map(|token| token.expose().to_owned()),
+            token: config.token.clone(),
             earlier: Vec::new(),
             one_upstream: chosen.map(|entry| entry.url.to_string()),
             upstreams: upstreams.collect(),
@@ -54,7 +54,7 @@ impl RelayAt {
     /// The base URL without a path of the client's.
     #[must_use]
     pub fn base(&self) -> String {
-        let token = self.token.as_ref().map_or_else(String::new, |token| format!("/~{token}"));
+        let token = self.token.as_ref().map_or_else(String::new, |token| format!("/~{}", token.expose()));
         format!("http://{}:{}{token}", self.host, self.port)
     }
 
@@ -174,7 +174,8 @@ mod tests {
         for (value, seen) in rows {
             assert_eq!(shown(value), seen);
         }
-        let token = RelayAt { token: Some("t0".to_owned()), ..RelayAt::local(1) };
+        let token = RelayAt { token: Some(Secret::new("t0".to_owned())), ..RelayAt::local(1) };
         assert_eq!(token.base(), "http://127.0.0.1:1/~t0");
+        assert!(!format!("{token:?}").contains("t0"));
     }
 }

@@ -80,7 +80,8 @@ impl Notebook {
 /// A file that was not written, and why.
 pub(super) type Failed = (PathBuf, String);
 
-/// Writes all files of a plan; those that cannot be written are told, and the others are written all the same.
+/// Writes all files of a plan. One that cannot be written is told, and what its client has after it is left as it is;
+/// the files of other clients are written all the same.
 ///
 /// # Errors
 /// Where the journal cannot be written: then no file is touched any more.
@@ -91,10 +92,16 @@ pub(super) fn apply(
     plan: &Plan,
 ) -> Result<Vec<Failed>, NotebookError> {
     let mut failed = Vec::new();
+    let mut given_up = None;
     for edit in &plan.files {
+        if given_up == Some(edit.group) {
+            failed.push((edit.file.clone(), words::needs_the_other(lang)));
+            continue;
+        }
         let mut journal = notebook.read(disk)?;
         if let Err(why) = unchanged(disk, edit) {
             failed.push((edit.file.clone(), why.said(lang)));
+            given_up = Some(edit.group);
             if plan.first.as_ref() == Some(&edit.file) {
                 break;
             }
@@ -104,6 +111,7 @@ pub(super) fn apply(
         notebook.write(disk, &journal)?;
         if let Err(error) = write(disk, edit) {
             failed.push((edit.file.clone(), Bad::of(&error).said_of_writing(lang)));
+            given_up = Some(edit.group);
             if plan.first.as_ref() == Some(&edit.file) {
                 // What the relay does not know of, clients must not be sent to.
                 break;

@@ -106,6 +106,15 @@ impl Disk for RealDisk {
     }
 }
 
+/// The file by whose lock two of us do not write at once, and the state folder that it is in.
+///
+/// # Errors
+/// Where the system refuses.
+pub fn lock_file(folder: &Path) -> io::Result<File> {
+    private::folder(folder)?;
+    private::options().create(true).append(true).open(folder.join("setup.lock"))
+}
+
 /// Gives a file the owner and the mode of another, where they differ: some file systems refuse any change.
 fn take_after(file: &File, path: &Path, like: &fs::Metadata) -> io::Result<()> {
     let own = file.metadata()?;

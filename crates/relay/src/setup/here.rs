@@ -11,7 +11,8 @@ use crate::wsl::in_wsl;
 /// More names than any folder that is looked at has.
 const MOST_NAMES: usize = 4096;
 
-const SYSTEM: System = if cfg!(windows) {
+/// The system that this program is made for.
+pub(crate) const SYSTEM: System = if cfg!(windows) {
     System::Windows
 } else if cfg!(target_os = "macos") {
     System::Mac

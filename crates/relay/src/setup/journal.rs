@@ -4,6 +4,7 @@
 //! wherever a program is stopped, the journal knows at least what was written, and at most what was about to be.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -29,7 +30,7 @@ pub(super) struct Journal {
 }
 
 /// One key of one file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     /// For whom it was written.
     pub(super) client: String,
@@ -49,6 +50,15 @@ pub(super) struct Entry {
     pub(super) made_file: bool,
     /// The folders that were made for it, the outermost first.
     pub(super) made_folders: Vec<PathBuf>,
+}
+
+/// Without the values, which may be secrets.
+impl fmt::Debug for Entry {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = out.debug_struct("Entry");
+        out.field("client", &self.client).field("file", &self.file).field("path", &self.path);
+        out.finish_non_exhaustive()
+    }
 }
 
 impl Entry {

@@ -30,7 +30,7 @@ use relay_core::Lang;
 pub use address::{RelayAt, shown};
 pub use apply::{Notebook, NotebookError};
 pub use clients::{Client, Folders, editor_proxies};
-pub use disk::{Disk, RealDisk};
+pub use disk::{Disk, RealDisk, lock_file};
 pub use document::Flaw;
 pub use journal::Unusable;
 pub use machine::{Bad, Machine, Side, System};

@@ -1,5 +1,6 @@
 //! What `setup` would write: files with their texts before and after, and the journal's entry for each key. Pure.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use relay_core::units::Invalid;
@@ -50,7 +51,7 @@ pub struct Plan {
 }
 
 /// One file that changes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct FileEdit {
     pub(super) file: PathBuf,
     pub(super) format: Format,
@@ -58,6 +59,16 @@ pub(super) struct FileEdit {
     pub(super) before: Option<String>,
     pub(super) after: String,
     pub(super) entries: Vec<Entry>,
+    /// Files of one number are of use to their client only all together.
+    pub(super) group: usize,
+}
+
+/// Without the texts: whole files of settings, with the keys in them.
+impl fmt::Debug for FileEdit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = out.debug_struct("FileEdit");
+        out.field("file", &self.file).field("entries", &self.entries).finish_non_exhaustive()
+    }
 }
 
 impl Plan {
@@ -95,7 +106,7 @@ pub(super) fn plan(
     wish: &Wish,
 ) -> Plan {
     let look = Look { machine, relay, lang };
-    let mut planner = Planner { look, journal, wish, plan: Plan::default() };
+    let mut planner = Planner { look, journal, wish, plan: Plan::default(), group: 0 };
     let named = !wish.clients.is_empty() || !wish.env_files.is_empty();
     let mut found = match (named, wish.clients.as_slice()) {
         (true, []) => Vec::new(),
@@ -108,8 +119,11 @@ pub(super) fn plan(
         }
     }
     found.extend(wish.env_files.iter().map(|file| clients::env_file(look, machine.folder.join(file))));
-    for finding in found {
-        planner.client(finding);
+    // Each env file stands for itself; of a client, all files of one title go together.
+    let is_one = |a: &Finding, b: &Finding| a.client != Client::EnvFile && title(a) == title(b);
+    for (group, findings) in found.chunk_by(is_one).enumerate() {
+        planner.group = group;
+        planner.client(findings);
     }
     if let (Some(port), Some(config)) = (wish.new_port, &wish.config)
         && !planner.plan.is_empty()
@@ -142,6 +156,8 @@ struct Planner<'a> {
     journal: &'a Journal,
     wish: &'a Wish,
     plan: Plan,
+    /// Which client it is at.
+    group: usize,
 }
 
 /// The file that a key goes to, and for whom.
@@ -153,40 +169,46 @@ struct At<'a> {
 }
 
 impl Planner<'_> {
-    fn client(&mut self, finding: Finding) {
-        let title = title(&finding);
-        self.plan.states.extend(state(self.look, finding.clone()));
-        match &finding.way {
-            Way::ByHand(steps) => {
-                self.plan.by_hand.extend(steps.iter().map(|step| (title.clone(), step.clone())));
+    /// All keys of a client, in whatever files, or none of them.
+    fn client(&mut self, findings: &[Finding]) {
+        for finding in findings {
+            self.plan.states.extend(state(self.look, finding.clone()));
+        }
+        let before = self.plan.clone();
+        for finding in findings {
+            if let Err(why) = self.file(finding) {
+                self.plan = before;
+                self.plan.left.push((title(finding), why));
                 return;
             }
-            Way::No(why) => return self.plan.left.push((title, why.clone())),
+        }
+        let Some(moved) = findings.iter().find(|finding| finding.way == Way::Keys) else { return };
+        if self.plan.files == before.files {
+            self.plan.ready.push(title(moved));
+        } else if moved.client == Client::Claude {
+            self.plan.notes.push(words::claude_costs(self.look.lang));
+        }
+    }
+
+    /// What one file of a client needs.
+    fn file(&mut self, finding: &Finding) -> Result<(), String> {
+        match &finding.way {
+            Way::ByHand(steps) => {
+                self.plan.by_hand.extend(steps.iter().map(|step| (title(finding), step.clone())));
+                return Ok(());
+            }
+            Way::No(why) => return Err(why.clone()),
             Way::Bad(bad) => {
-                let why = words::file_is_bad(
-                    self.look.lang,
-                    &finding.file.display().to_string(),
-                    &bad.said(self.look.lang),
-                );
-                return self.plan.left.push((title, why));
+                let file = finding.file.display().to_string();
+                return Err(words::file_is_bad(self.look.lang, &file, &bad.said(self.look.lang)));
             }
             Way::Keys => {}
         }
-        let before = self.plan.clone();
         for key in &finding.keys {
-            if let Err(why) = self.key(&finding, key) {
-                // All keys of a client or none of them.
-                self.plan = before;
-                self.plan.left.push((title, why));
-                return;
-            }
+            self.key(finding, key)?;
         }
-        self.plan.notes.extend(finding.notes);
-        if self.plan.files == before.files {
-            self.plan.ready.push(title);
-        } else if finding.client == Client::Claude {
-            self.plan.notes.push(words::claude_costs(self.look.lang));
-        }
+        self.plan.notes.extend(finding.notes.iter().cloned());
+        Ok(())
     }
 
     fn key(&mut self, finding: &Finding, key: &Key) -> Result<(), String> {
@@ -234,8 +256,15 @@ impl Planner<'_> {
                 &settings::said_of(self.look.lang, &why.to_string()),
             )
         })?;
-        let same = |(_, known): &&(String, String)| {
+        // One that was made for another client goes when that client is undone.
+        let is_of_another = |name: &str| {
+            let path = ["upstream", name, "url"];
+            let mut entries = self.journal.entries.iter();
+            entries.any(|entry| entry.client != finding.client.name() && entry.path == path)
+        };
+        let same = |(name, known): &&(String, String)| {
             known.parse::<BaseUrl>().is_ok_and(|known| known.to_string() == url.to_string())
+                && !is_of_another(name)
         };
         let name = match relay.upstreams.iter().find(same) {
             Some((name, _)) if relay_core::config::shipped_upstreams().contains_key(name) => {
@@ -374,6 +403,12 @@ impl Planner<'_> {
             entry.made_file = true;
             entry.made_folders = missing.map(Path::to_owned).collect();
             entry.made_folders.reverse();
+        } else if let Some(made) =
+            self.journal.entries.iter().find(|known| known.file == place.file && known.made_file)
+        {
+            // The last one that is taken back takes the file along.
+            entry.made_file = true;
+            entry.made_folders.clone_from(&made.made_folders);
         }
         self.plan.files.push(FileEdit {
             file: place.file.to_owned(),
@@ -381,6 +416,7 @@ impl Planner<'_> {
             before,
             after: after.text().to_owned(),
             entries: vec![entry],
+            group: self.group,
         });
     }
 

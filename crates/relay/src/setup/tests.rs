@@ -227,6 +227,7 @@ fn setup_and_undo_leave_everything_as_it_was() {
     let before = scene.everything();
     let plan = scene.setup();
     assert_eq!(plan.left, []);
+    assert!(!format!("{plan:?}").contains("AIza"), "{plan:?}");
     let after = scene.everything();
     assert!(scene.read(".codex/config.toml").contains("openai_base_url = \"http://127.0.0.1:8787/v1\"\r\n"));
     assert!(scene.read(".claude/settings.json").contains("\"http://127.0.0.1:8787/to/own-claude\""));
@@ -275,6 +276,100 @@ fn a_stop_at_any_step_leaves_whole_files_and_a_working_undo() {
         assert!(undone.iter().all(|(_, fate)| !matches!(fate, Fate::Left(_))), "{undone:?}");
         assert_eq!(scene.everything(), before, "after {stop} steps");
     }
+}
+
+/// A disk with one file that nobody may write.
+struct Locked(PathBuf);
+
+impl Disk for Locked {
+    fn read(&mut self, path: &Path) -> io::Result<Vec<u8>> {
+        RealDisk.read(path)
+    }
+
+    fn target(&mut self, path: &Path) -> io::Result<PathBuf> {
+        let is_locked = path == self.0;
+        if is_locked { Err(io::ErrorKind::PermissionDenied.into()) } else { RealDisk.target(path) }
+    }
+
+    fn write(&mut self, path: &Path, bytes: &[u8], like: Option<&Path>) -> io::Result<()> {
+        RealDisk.write(path, bytes, like)
+    }
+
+    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        RealDisk.rename(from, to)
+    }
+
+    fn remove(&mut self, path: &Path) -> io::Result<()> {
+        RealDisk.remove(path)
+    }
+
+    fn make_folder(&mut self, path: &Path) -> io::Result<()> {
+        RealDisk.make_folder(path)
+    }
+
+    fn remove_folder(&mut self, path: &Path) -> io::Result<()> {
+        RealDisk.remove_folder(path)
+    }
+}
+
+/// Gemini CLI with a key, and what its two files hold.
+fn gemini(settings: &str) -> Scene {
+    let scene = Scene::empty();
+    scene.write(".gemini/.env", "GEMINI_API_KEY=AIzaX\n");
+    scene.write(".gemini/settings.json", settings);
+    scene.write(".claude/settings.json", "{}");
+    scene
+}
+
+#[test]
+fn a_client_with_two_files_gets_both_or_none() {
+    // A key that cannot be planned.
+    let scene = gemini(r#"{"security": "x"}"#);
+    let plan = scene.setup();
+    assert_eq!((plan.clients(), plan.left.len(), plan.states.len()), (vec!["claude"], 1, 2), "{plan:?}");
+    assert_eq!(scene.read(".gemini/.env"), "GEMINI_API_KEY=AIzaX\n");
+
+    // A file that cannot be written: the one after it is left, and other clients are not.
+    let scene = gemini("{}");
+    let mut locked = Locked(scene.home(".gemini/settings.json"));
+    let failed = carry_out(LANG, &mut locked, &scene.notebook(), &scene.plan()).unwrap();
+    let files: Vec<_> = failed.iter().map(|(file, _)| file.strip_prefix(scene.home("")).unwrap()).collect();
+    assert_eq!(files, [Path::new(".gemini/settings.json"), Path::new(".gemini/.env")]);
+    assert_eq!(scene.read(".gemini/.env"), "GEMINI_API_KEY=AIzaX\n");
+    assert!(scene.read(".claude/settings.json").contains("8787"));
+
+    // On the way back, the login stays as long as the address does.
+    let scene = gemini("{}");
+    assert_eq!(scene.setup().clients(), ["claude", "gemini"]);
+    let mut locked = Locked(scene.home(".gemini/.env"));
+    undo(LANG, &mut locked, &scene.notebook(), &[], true).unwrap();
+    assert!(scene.read(".gemini/settings.json").contains("gemini-api-key"));
+    assert_eq!(scene.read(".claude/settings.json"), "{}");
+    scene.undo();
+    assert_eq!(scene.read(".gemini/settings.json"), "{}");
+}
+
+#[test]
+fn an_upstream_goes_with_the_client_that_it_was_made_for() {
+    let mut scene = Scene::empty();
+    let own = "http://127.0.0.1:9/v1";
+    scene.write(".codex/config.toml", format!("openai_base_url = \"{own}\"\n"));
+    scene.setup();
+    // As the settings know it from then on.
+    scene.relay.upstreams = vec![("own-codex".to_owned(), own.to_owned())];
+    let env_file = scene.write(".env", format!("OPENAI_BASE_URL={own}\n"));
+    let plan = scene.plan_for(&Wish { env_files: vec![env_file], ..Wish::default() });
+    carry_out(LANG, &mut RealDisk, &scene.notebook(), &plan).unwrap();
+    // While its file cannot be taken back, a client keeps its upstream.
+    let mut locked = Locked(scene.home(".codex/config.toml"));
+    undo(LANG, &mut locked, &scene.notebook(), &[Client::Codex], true).unwrap();
+    assert!(scene.read(".config/steady-relay/config.toml").contains("[upstream.own-codex]"));
+    undo(LANG, &mut RealDisk, &scene.notebook(), &[Client::Codex], true).unwrap();
+    let config = scene.read(".config/steady-relay/config.toml");
+    assert!(scene.read(".env").contains("/to/own-env-file/v1"), "{}", scene.read(".env"));
+    assert!(config.contains("[upstream.own-env-file]") && !config.contains("own-codex"), "{config}");
+    let undone = scene.undo();
+    assert!(!scene.config.exists(), "{undone:?} {}", scene.read(".config/steady-relay/config.toml"));
 }
 
 #[test]
@@ -432,6 +527,9 @@ fn modes_and_links_are_kept() {
     assert!(scene.home(".gemini/.env").is_symlink());
     assert_eq!(mode(&target), 0o640);
     assert_eq!(mode(&scene.root.join("state/setup.json")), 0o600);
+    let fresh = scene.root.join("fresh");
+    lock_file(&fresh).unwrap();
+    assert_eq!((mode(&fresh), mode(&fresh.join("setup.lock"))), (0o700, 0o600));
     assert_eq!(mode(&scene.home(".config/opencode/opencode.json")), 0o600);
     scene.undo();
     assert!(scene.home(".gemini/.env").is_symlink());

@@ -91,10 +91,16 @@ pub fn undo(
         }
     });
     let mut undone = Vec::new();
+    // Clients with a file that still sends them to the relay.
+    let mut held: Vec<String> = Vec::new();
     for file in files {
-        let entries: Vec<Entry> =
-            journal.entries.iter().filter(|entry| entry.file == file && is_asked(entry)).cloned().collect();
-        let others = journal.entries.iter().any(|entry| entry.file == file && !is_asked(entry));
+        let of_file = journal.entries.iter().filter(|entry| entry.file == file && is_asked(entry)).cloned();
+        let (waiting, entries): (Vec<Entry>, Vec<Entry>) = of_file.partition(|entry| waits(entry, &held));
+        undone.extend(all_left(&waiting, &words::needs_the_other(lang)).undone);
+        if entries.is_empty() {
+            continue;
+        }
+        let others = journal.entries.iter().any(|entry| entry.file == file && !entries.contains(entry));
         let mut restored = restored(lang, disk, &file, &entries);
         if others {
             // A file with something for another client in it stays.
@@ -108,12 +114,21 @@ pub fn undo(
                     for key in &mut restored.undone {
                         key.fate = Fate::Left(why.clone());
                     }
+                    held.extend(entries.iter().map(|entry| entry.client.clone()));
                 }
             }
         }
         undone.extend(restored.undone);
     }
     Ok(undone)
+}
+
+/// Whether this key is of use to a client that could not be taken back: an upstream that it still goes to, and the
+/// login without which Gemini CLI stops.
+fn waits(entry: &Entry, held: &[String]) -> bool {
+    let is_needed =
+        entry.path.first().is_some_and(|key| key == "upstream") || entry.client == Client::Gemini.name();
+    is_needed && held.contains(&entry.client)
 }
 
 /// The file without what was written. The key that was written last is taken back first.

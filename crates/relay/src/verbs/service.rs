@@ -110,6 +110,7 @@ fn job(manager: &Manager, flags: &Flags, config: &Config, dry_run: bool) -> Resu
         addresses: addresses(manager, config, dry_run)?,
         environment: carried.collect(),
         drain: config.timeouts.drain,
+        has_log: config.log.file.is_some(),
     })
 }
 
@@ -198,6 +199,9 @@ fn status(manager: &Manager, as_json: bool) -> Result<u8, Failure> {
         State::Changing => table::changing(lang),
         State::Stopped => table::not_running(lang),
         State::Failed => table::failed(lang),
+        // Who answers tells.
+        State::Unknown if status.answer == Who::Relay => table::running(lang, "", status.restarts),
+        State::Unknown => table::unknown(lang),
     };
     let answer = match status.answer {
         Who::Relay => table::answers(lang),

@@ -251,10 +251,7 @@ fn notebook(flags: &Flags) -> Result<(PathBuf, Notebook), Failure> {
 
 /// Keeps two of us from writing at once. A folder that cannot be written is told by the journal, and better.
 fn lock(folder: &Path) -> Result<Option<File>, Failure> {
-    let made = std::fs::create_dir_all(folder);
-    let opened =
-        made.and_then(|()| File::options().create(true).append(true).open(folder.join("setup.lock")));
-    let Ok(file) = opened else { return Ok(None) };
+    let Ok(file) = setup::lock_file(folder) else { return Ok(None) };
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(failed(1, &say_in::another_runs(words::lang()))),
         // Not every file system has locks.

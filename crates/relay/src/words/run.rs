@@ -329,14 +329,14 @@ relay_core::words! {
         zh: "无法读取 --settings 的值：留给 Claude Code 自行处理";
     }
 
-    /// Why Claude Code cannot be moved: an organisation has the last word.
-    claude_managed(origin: &str) {
+    /// Why a client cannot be moved: an organisation has the last word.
+    managed(origin: &str) {
         en: "{origin} wins over everything a session can say";
         zh: "{origin} 的优先级高于会话所能设置的一切";
     }
 
     /// What helps.
-    claude_ask_manager(variable: &str) {
+    ask_manager(variable: &str) {
         en: "ask whoever manages that file to set {variable} to a relay that stays up";
         zh: "请管理该文件的人把 {variable} 设为一个长期运行的中继";
     }

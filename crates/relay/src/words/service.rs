@@ -137,6 +137,18 @@ relay_core::words! {
         zh: "Steady Relay 无法启动。{program} 还在吗？原因见 `journalctl --user -u steady-relay` 或日志。在此之前，指向它的客户端得不到响应。";
     }
 
+    /// For a desktop, when the program is gone.
+    gone_notice(program: &str) {
+        en: "Steady Relay does not start: {program} is gone. Until it is installed again, clients that point at it get no answers.";
+        zh: "Steady Relay 无法启动：{program} 已不存在。重新安装之前，指向它的客户端得不到响应。";
+    }
+
+    /// For a desktop, when the settings are wrong.
+    wrong_notice(program: &str) {
+        en: "Steady Relay does not start: its settings are wrong. `{program} config check` says what, `service start` tries again. Until then, clients that point at it get no answers.";
+        zh: "Steady Relay 无法启动：设置有误。`{program} config check` 会指出错误，改好后运行 `service start`。在此之前，指向它的客户端得不到响应。";
+    }
+
     /// For clients, when the program is gone.
     absent_gone(program: &str) {
         en: "the relay's program {program} is gone, so nothing is relayed. Install it again, and the next request finds it; or take this address out of this client's settings, then run: systemctl --user disable --now steady-relay.socket steady-relay.service steady-relay-absent.socket";
@@ -183,6 +195,12 @@ relay_core::words! {
     failed() {
         en: "does not start";
         zh: "无法启动";
+    }
+
+    /// Windows does not tell whether it runs.
+    unknown() {
+        en: "installed; whether it runs, the address tells";
+        zh: "已安装；是否在运行，以地址是否有响应为准";
     }
 
     /// A line of `status`.

@@ -255,6 +255,12 @@ relay_core::words! {
         zh: "没有写入该文件的权限：请检查所有者和权限";
     }
 
+    /// A file that waits for another one of its client.
+    needs_the_other() {
+        en: "it stays as it is, since another file that it belongs with cannot be written";
+        zh: "保持不变，因为与其配套的另一个文件无法写入";
+    }
+
     /// A key that is no longer ours.
     changed_since(before: &str) {
         en: "somebody changed it since; it stays as it is (before setup: {before})";

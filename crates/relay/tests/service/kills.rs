@@ -13,6 +13,8 @@ use crate::program::{Home, SOON};
 
 /// How often it is killed.
 const KILLS: u32 = 100;
+/// How many starts are measured before, without a stream.
+const STARTS: u32 = 10;
 
 fn turn(model: &str) -> Request {
     let body = format!(r#"{{"model":"{model}","stream":true,"input":[{{"role":"user","content":"hi"}}]}}"#);
@@ -44,7 +46,18 @@ async fn a_hundred_kills_under_streams_cost_a_new_request_no_more_than_a_start()
     let clock = SystemClock;
     let since = |begun: Moment| clock.now().since(begun);
     let (mut connecting, mut answering) = (Duration::ZERO, Duration::ZERO);
+    // What a start takes here, with a first answer at once: the machine may be slow, and the port is held all along.
+    let mut starting = Duration::ZERO;
     let mut running = relay();
+    for _ in 0..STARTS {
+        running.kill().await.unwrap();
+        let mut client = Client::connect(address).await.unwrap().patience(SOON);
+        client.send(&turn("short")).await.unwrap();
+        let begun = clock.now();
+        running = relay();
+        assert_eq!(client.read().await.status, 200);
+        starting = starting.max(since(begun));
+    }
     for kill in 0..KILLS {
         let mut stream = Client::connect(address).await.unwrap().patience(SOON);
         stream.send(&turn("endless")).await.unwrap();
@@ -63,10 +76,13 @@ async fn a_hundred_kills_under_streams_cost_a_new_request_no_more_than_a_start()
         assert!(matches!(cut.ending, Ending::Truncated | Ending::Reset), "kill {kill}: {:?}", cut.ending);
     }
     assert!(connecting < Duration::from_secs(1), "a connection took {connecting:?}");
-    assert!(answering < Duration::from_secs(10), "an answer took {answering:?}");
+    assert!(
+        answering < starting + Duration::from_secs(1),
+        "an answer took {answering:?}, a start {starting:?}"
+    );
     use std::io::Write as _;
     let _unread = writeln!(
         std::io::stderr(),
-        "{KILLS} kills: connected within {connecting:?}, answered within {answering:?}"
+        "{KILLS} kills: connected within {connecting:?}, answered within {answering:?}, a start takes {starting:?}"
     );
 }

@@ -30,6 +30,9 @@ const CLIENTS: [(&str, &str, [u32; 3]); 3] = [
     ("Gemini CLI", "gemini", [0, 61, 0]),
 ];
 
+/// What is kept in the state folder and is nobody else's business.
+const PRIVATE: [&str; 4] = ["token", "lanes.json", "setup.json", "tls/ca-key.pem"];
+
 /// Files of certificates for clients and for us that are not there.
 pub(super) fn certificates(variable: &dyn Fn(&str) -> Option<String>) -> Vec<(String, String)> {
     let named = ["SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"];
@@ -54,7 +57,7 @@ pub(super) fn open_files(config: &Config, places: &Places) -> Vec<(String, u32)>
     let mut files: Vec<PathBuf> = places.all().map(Path::to_owned).collect();
     files.extend(config.log.file.clone());
     if let Some(folder) = &config.state_dir {
-        files.extend([folder.join("token"), folder.join("lanes.json")]);
+        files.extend(PRIVATE.map(|file| folder.join(file)));
     }
     let open = files.into_iter().filter_map(|file| Some((file.display().to_string(), mode(&file)?)));
     open.filter(|(_, mode)| mode & 0o077 != 0).collect()
@@ -175,6 +178,26 @@ fn memory_in(status: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn what_the_state_folder_keeps_is_looked_at() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = std::env::temp_dir().join(format!("steady-relay-modes-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("tls")).unwrap();
+        for (name, mode) in
+            [("setup.json", 0o644), ("tls/ca-key.pem", 0o640), ("token", 0o600), ("tls/ca.pem", 0o644)]
+        {
+            std::fs::write(folder.join(name), "").unwrap();
+            std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let config = Config { state_dir: Some(folder.clone()), ..Config::default() };
+        let open = open_files(&config, &Places::default());
+        let names: Vec<_> =
+            open.iter().map(|(file, _)| Path::new(file).strip_prefix(&folder).unwrap()).collect();
+        assert_eq!(names, [Path::new("setup.json"), Path::new("tls/ca-key.pem")]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn versions_are_read_as_clients_write_them() {

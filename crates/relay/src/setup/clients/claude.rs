@@ -10,21 +10,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Client, Document, Finding, Format, Home, Look, Machine, Side, System, Wanted, Way, folder};
+use super::{Client, Document, Finding, Format, Home, Look, Machine, Side, Wanted, Way, folder};
+pub(super) use crate::client_facts::CLAUDE_BASE_URL as BASE_URL;
+use crate::client_facts::{CLAUDE_CLOUDS, claude_managed, is_on};
 use crate::words::setup as words;
-
-pub(super) const BASE_URL: &str = "ANTHROPIC_BASE_URL";
-/// Services that it reaches by other means than a base URL.
-const OTHER_CLOUDS: [&str; 3] =
-    ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
-
-const fn managed_file(system: System) -> &'static str {
-    match system {
-        System::Linux => "/etc/claude-code/managed-settings.json",
-        System::Mac => "/Library/Application Support/ClaudeCode/managed-settings.json",
-        System::Windows => r"C:\Program Files\ClaudeCode\managed-settings.json",
-    }
-}
 
 /// Its folder in a home.
 pub(super) fn folder_in(machine: &Machine<'_>, home: &Home) -> PathBuf {
@@ -53,8 +42,7 @@ pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
 
 /// The cloud that it is told to use instead.
 fn cloud(look: Look<'_>, home: &Home, document: &Document) -> Option<&'static str> {
-    let is_on = |value: &str| !matches!(value, "0" | "false" | "no" | "off");
-    OTHER_CLOUDS.into_iter().find(|name| {
+    CLAUDE_CLOUDS.into_iter().find(|name| {
         let around = if home.side == Side::Here { look.machine.variable(name) } else { None };
         let set = document.at(&["env", name]).map(str::to_owned).or(around);
         set.is_some_and(|value| is_on(&value))
@@ -70,7 +58,7 @@ fn beside(look: Look<'_>, home: &Home, finding: &mut Finding) {
         let document = look.peek(file, Format::Json)?;
         document.at(&["env", BASE_URL]).filter(|url| !look.relay.is(url)).map(|_| file.display().to_string())
     };
-    if let Some(file) = elsewhere(Path::new(managed_file(home.system))) {
+    if let Some(file) = elsewhere(Path::new(claude_managed(home.system))) {
         finding.way = Way::No(words::managed(look.lang, &file));
     }
     let project = look.machine.folder.join(".claude");

@@ -13,11 +13,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Client, Document, Finding, Format, Home, Look, Machine, Side, System, Wanted, Way, folder};
+use super::{Client, Document, Finding, Format, Home, Look, Machine, Side, Wanted, Way, folder};
+use crate::client_facts::{CODEX_BASE_URL, CODEX_BUILT_IN as BUILT_IN, CODEX_PROVIDER, codex_managed};
 use crate::words::setup as words;
-
-/// The provider that stands for OpenAI and ChatGPT.
-const BUILT_IN: &str = "openai";
 
 /// Its folder in a home.
 pub(super) fn folder_in(machine: &Machine<'_>, home: &Home) -> PathBuf {
@@ -50,11 +48,7 @@ pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
             finding.note(&document, &["model_providers", name, "base_url"]);
         }
         finding.notes.extend(profiles(look, &document, &folder));
-        // Where it is on Windows is read, not measured.
-        let managed = match home.system {
-            System::Linux | System::Mac => Path::new("/etc/codex/managed_config.toml").to_owned(),
-            System::Windows => folder.join("managed_config.toml"),
-        };
+        let managed = codex_managed(home.system, &folder);
         if home.side == Side::Here && names_another(look, &managed) {
             let file = managed.display().to_string();
             finding.way = Way::No(words::managed(look.lang, &file));
@@ -66,8 +60,8 @@ pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
 /// Whether a file beside the user's own names a provider or an address other than the relay's.
 fn names_another(look: Look<'_>, file: &Path) -> bool {
     let Some(document) = look.peek(file, Format::Toml) else { return false };
-    let address = document.at(&["openai_base_url"]).is_some_and(|url| !look.relay.is(url));
-    address || document.at(&["model_provider"]).is_some()
+    let address = document.at(&[CODEX_BASE_URL]).is_some_and(|url| !look.relay.is(url));
+    address || document.at(&[CODEX_PROVIDER]).is_some()
 }
 
 /// The profiles whose sessions go elsewhere.

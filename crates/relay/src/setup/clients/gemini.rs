@@ -42,7 +42,8 @@ pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
     let has_key = env.at(&["GEMINI_API_KEY"]).is_some() || around.is_some();
     match document.at(&TYPE) {
         Some(BY_KEY) => found.push(variables),
-        None if has_key => found.extend([variables, settings]),
+        // The settings first: with the variable and without them, the client stops.
+        None if has_key => found.extend([settings, variables]),
         None | Some(_) => {
             variables.way = Way::No(words::gemini_login(look.lang));
             found.push(variables);

@@ -326,8 +326,10 @@ impl Document {
         if found == expected {
             return Some(after);
         }
-        // Tables that were made with it go with it, as far as nothing else came into them.
-        for level in (1..back.path.len()).rev().take(back.splice.made) {
+        // Tables that were made with it go with it, as far as nothing else came into them. In TOML one that no header
+        // names goes with the last one in it, whoever made it.
+        let made = if self.format == Format::Toml { back.path.len() } else { back.splice.made };
+        for level in (1..back.path.len()).rev().take(made) {
             expected = pruned(expected, back.path.get(..level)?)?;
             if found == expected {
                 return Some(after);
