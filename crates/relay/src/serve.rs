@@ -207,19 +207,22 @@ async fn returns(shared: &Shared, key: sessions::SessionKey) {
 fn checked(shared: &Shared, request: &Request<Incoming>) -> Result<Checked, Refused> {
     let headers = request.headers();
     let full = guard::path_and_query(request.uri()).unwrap_or("");
-    let (full, session) = match sessions::key_in(full) {
-        Some((key, rest)) if !shared.guard.is_token(&key.to_string()) => {
-            // Without its session it would go to a service as it is, key and all.
-            let session = shared.sessions.find(key).ok_or_else(Refused::session)?;
+    let named = sessions::key_in(full);
+    // First: the key of a session may be the token besides, as it is where a relay is of one client alone.
+    let found = named.and_then(|(key, rest)| Some((shared.sessions.find(key)?, rest)));
+    let (full, session) = match (found, named) {
+        // Whoever has a key was let in by somebody with the local token.
+        (Some((session, rest)), _) => {
             let slash = if rest.starts_with('/') { "" } else { "/" };
-            // Whoever has a key was let in by somebody with the local token.
             (format!("{slash}{rest}"), Some(session))
         }
+        // Without its session it would go to a service as it is, key and all.
+        (None, Some((key, _))) if !shared.guard.is_token(&key.to_string()) => return Err(Refused::session()),
         // What is answered there says nothing to anyone who does not know the local token.
-        None if path_of(full) == sessions::said::PATH && *request.method() == Method::GET => {
+        (None, None) if path_of(full) == sessions::said::PATH && *request.method() == Method::GET => {
             (full.to_owned(), None)
         }
-        Some(_) | None => (shared.guard.token(headers, full)?.unwrap_or_else(|| full.to_owned()), None),
+        (None, _) => (shared.guard.token(headers, full)?.unwrap_or_else(|| full.to_owned()), None),
     };
     let path = path_of(&full);
     if admin::is_ours(path) {
