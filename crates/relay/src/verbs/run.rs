@@ -90,15 +90,15 @@ fn tell_why(config: &Config, why: &str) {
 /// be, which one that runs would not heed.
 fn wants_its_own(flags: &Flags, client: &cli::Run, shown: &[Shown]) -> Option<&'static str> {
     // These say where a relay is, who may use it and how it reaches the world, which holds for one that runs as well;
-    // the log is its own affair, and https is for clients that were told of it.
+    // the log is its own affair, https is for clients that were told of it, and the language is that of what we say.
     let is_neutral = |set: &Shown| {
-        let neutral = ["listen", "port", "token", "state_dir", "proxy", "ca_file", "tls"];
+        let neutral = ["listen", "port", "token", "state_dir", "proxy", "ca_file", "tls", "lang"];
         set.section == "[log]" || neutral.contains(&set.key.as_str())
     };
     let by_variable = |set: &&Shown| !is_neutral(set) && std::env::var_os(&set.origin).is_some();
     if client.own {
         Some("--own")
-    } else if *flags != Flags::default() {
+    } else if (Flags { lang: None, ..flags.clone() }) != Flags::default() {
         Some("a flag says how the relay is to be")
     } else if shown.iter().find(by_variable).is_some() {
         Some("a variable of the environment says how the relay is to be")

@@ -85,6 +85,9 @@ async fn what_cannot_be_joined_is_left_alone() {
     let none = ("X", "");
     let ours = relay.addr.port();
     assert_eq!(base(&[], none).await, ours);
+    // In which language we speak is nothing of the relay's.
+    assert_eq!(base(&["--lang", "zh"], none).await, ours);
+    assert_eq!(base(&[], ("STEADY_RELAY_LANG", "zh")).await, ours);
     for arguments in
         [&["--own"][..], &["--profile", "strict"], &["--gate", "off"], &["--upstream", "http://x"]]
     {
