@@ -179,6 +179,10 @@ fn seen(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
 /// Holds the session, and asks for it again where the relay went away with it.
 async fn keep(door: Door, wanted: Wanted, mut line: Incoming, sums: Arc<Mutex<Seen>>) {
     loop {
+        // A relay that stops says at last what the session came to there.
+        if let Ok(Page { sums: last, .. }) = serde_json::from_slice(&first_line(&mut line).await) {
+            seen(&sums).now = last;
+        }
         while let Some(Ok(_nothing_new)) = line.frame().await {}
         let mut pause = AGAIN.0;
         let (opened, again) = loop {
