@@ -21,6 +21,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use http::{StatusCode, Uri};
+use relay_core::config::Config;
 use subtle::ConstantTimeEq;
 
 use crate::words::{door, lang};
@@ -93,6 +94,18 @@ pub struct Guard {
 }
 
 impl Guard {
+    /// Of what listens at these addresses, as the settings want it. Nobody may change anything yet.
+    #[must_use]
+    pub fn of(config: &Config, listening: Vec<SocketAddr>) -> Self {
+        Self {
+            listening,
+            names: config.names.iter().map(|name| in_authority(name)).collect(),
+            allowed_origins: config.allowed_origins.clone(),
+            token: config.token.as_ref().map(|token| token.expose().to_owned()),
+            local: None,
+        }
+    }
+
     /// Checks a request to the control endpoints.
     ///
     /// # Errors
@@ -232,6 +245,11 @@ impl Guard {
         // Rebinding needs a name. Where we listen on every address, any address that reached us is ours.
         ip.is_loopback() || self.listening.iter().any(|at| at.ip() == ip || at.ip().is_unspecified())
     }
+}
+
+/// A name as it stands in `Host`: an address of IPv6 has brackets there.
+fn in_authority(name: &str) -> String {
+    if name.contains(':') { format!("[{name}]") } else { name.to_owned() }
 }
 
 /// Checks that there is one `Host`, and that it is one of those that are wanted.

@@ -102,16 +102,18 @@ pub fn holder(at: SocketAddr) -> Option<Holder> {
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Somebody else listens there.
-    #[error("{}", start::taken(lang(), .at.port(), &.at.ip().to_string(), &held_by(.holder.as_ref()), &way_out(*.at, .holder.as_ref())))]
+    #[error("{}", start::taken(lang(), .at.port(), &.at.ip().to_string(), &held_by(.holder.as_ref()), &way_out(*.at, .holder.as_ref(), flag)))]
     Taken {
         /// The address.
         at: SocketAddr,
         /// Who holds it, where the system tells us.
         holder: Option<Holder>,
+        /// What names another port.
+        flag: &'static str,
     },
     /// No port is free on 127.0.0.1 and `[::1]` alike.
-    #[error("{}", start::no_shared_port(lang()))]
-    NoSharedPort,
+    #[error("{}", start::no_shared_port(lang(), .0))]
+    NoSharedPort(&'static str),
     /// The system refused for another reason.
     #[error("{}", start::cannot_listen(lang(), &at.to_string(), &source.to_string()))]
     System {
@@ -122,23 +124,36 @@ pub enum BindError {
     },
 }
 
+/// The flag for the port of the relay itself.
+const FLAG: &str = "--port";
+
+impl BindError {
+    /// The same where another flag names the port.
+    #[must_use]
+    pub fn by_flag(self, flag: &'static str) -> Self {
+        match self {
+            Self::Taken { at, holder, .. } => Self::Taken { at, holder, flag },
+            Self::NoSharedPort(_) => Self::NoSharedPort(flag),
+            system @ Self::System { .. } => system,
+        }
+    }
+}
+
 fn held_by(holder: Option<&Holder>) -> String {
     holder.map_or_else(String::new, |holder| start::held_by(lang(), &holder.name, holder.pid))
 }
 
-fn way_out(at: SocketAddr, holder: Option<&Holder>) -> String {
+fn way_out(at: SocketAddr, holder: Option<&Holder>, flag: &str) -> String {
     let port = at.port();
     if holder.is_some_and(|holder| holder.name == "systemd") {
-        return "systemd holds it for a service, perhaps the relay's own: see `steady-relay service status`, or choose \
-                another port with --port"
-            .to_owned();
+        return start::systemd_holds_it(lang(), flag);
     }
     if holder.is_some() {
-        return start::stop_it(lang());
+        return start::stop_it(lang(), flag);
     }
     let finder =
         if cfg!(windows) { format!("netstat -ano | findstr :{port}") } else { format!("lsof -i :{port}") };
-    start::find_it(lang(), &finder)
+    start::find_it(lang(), &finder, flag)
 }
 
 /// Opens the sockets of `place`. Call it inside a tokio runtime with I/O: the sockets are registered there.
@@ -185,7 +200,7 @@ fn both(port: u16, open: Open<'_>, notices: &mut Vec<String>) -> Result<Vec<TcpL
             }
         }
     }
-    Err(BindError::NoSharedPort)
+    Err(BindError::NoSharedPort(FLAG))
 }
 
 fn open(at: SocketAddr) -> io::Result<TcpListener> {
@@ -220,7 +235,7 @@ fn answers(at: SocketAddr) -> bool {
 
 fn explain(at: SocketAddr, source: io::Error) -> BindError {
     if source.kind() == io::ErrorKind::AddrInUse {
-        return BindError::Taken { at, holder: holder::of(at) };
+        return BindError::Taken { at, holder: holder::of(at), flag: FLAG };
     }
     BindError::System { at, source }
 }
@@ -339,13 +354,15 @@ mod tests {
             Err(io::ErrorKind::AddrInUse.into())
         };
         let error = both(0, &mut six_taken, &mut Vec::new()).unwrap_err();
-        assert!(matches!(error, BindError::NoSharedPort));
+        assert!(matches!(error, BindError::NoSharedPort(_)));
+        let text = error.by_flag("--metrics-port").to_string();
+        assert!(text.ends_with("with --metrics-port"), "{text}");
         assert_eq!(tries, PORT_TRIES);
     }
 
     #[test]
     fn an_unknown_holder_leaves_a_way_to_find_it() {
-        let text = BindError::Taken { at: loopback(8787), holder: None }.to_string();
+        let text = BindError::Taken { at: loopback(8787), holder: None, flag: FLAG }.to_string();
         assert!(text.starts_with("port 8787 is taken on 127.0.0.1\nhint: find the program with `"), "{text}");
     }
 }

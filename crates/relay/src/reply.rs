@@ -99,8 +99,8 @@ enum Kind {
     Cutting(Box<Answer>),
     /// A stream that began before its answer.
     Early(Box<EarlyStream>),
-    /// Our own words, and then nothing until this is ready.
-    Held(Option<Bytes>, Pin<Box<dyn Future<Output = ()> + Send>>),
+    /// Our own words, and then nothing until this is ready with the last ones.
+    Held(Option<Bytes>, Pin<Box<dyn Future<Output = Bytes> + Send>>),
 }
 
 impl std::fmt::Debug for Kind {
@@ -190,8 +190,8 @@ impl ReplyBody {
         Self::of(Kind::Early(Box::new(stream)))
     }
 
-    /// Our own words, and no end before this is ready; it is dropped when the client goes.
-    pub(crate) fn held(words: Bytes, until: impl Future<Output = ()> + Send + 'static) -> Self {
+    /// Our own words, and no end before this is ready with the last ones; it is dropped when the client goes.
+    pub(crate) fn held(words: Bytes, until: impl Future<Output = Bytes> + Send + 'static) -> Self {
         Self::of(Kind::Held(Some(words), Box::pin(until)))
     }
 
@@ -366,7 +366,11 @@ impl Kind {
             Self::Early(stream) => stream.poll_frame(cx),
             Self::Held(words, until) => match words.take() {
                 Some(words) => Poll::Ready(Some(Ok(Frame::data(words)))),
-                None => until.as_mut().poll(cx).map(|()| None),
+                None => {
+                    let last = std::task::ready!(until.as_mut().poll(cx));
+                    *self = Self::Own(None);
+                    Poll::Ready(Some(last).filter(|last| !last.is_empty()).map(|last| Ok(Frame::data(last))))
+                }
             },
         }
     }

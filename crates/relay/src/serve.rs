@@ -129,6 +129,12 @@ impl Refused {
         Self { status: StatusCode::FORBIDDEN, fault, code: "no_session", words: words.to_owned() }
     }
 
+    /// A session's key may be seen by others on the machine.
+    fn own_pages() -> Self {
+        let words = door::not_by_a_session(lang());
+        Self { status: StatusCode::FORBIDDEN, fault: Fault::Authentication, code: "refused_by_relay", words }
+    }
+
     /// RFC 5842, section 7.2.
     const fn loops(words: String) -> Self {
         Self { status: StatusCode::LOOP_DETECTED, fault: Fault::BadRequest, code: "loop_detected", words }
@@ -207,22 +213,28 @@ async fn returns(shared: &Shared, key: sessions::SessionKey) {
 fn checked(shared: &Shared, request: &Request<Incoming>) -> Result<Checked, Refused> {
     let headers = request.headers();
     let full = guard::path_and_query(request.uri()).unwrap_or("");
-    let (full, session) = match sessions::key_in(full) {
-        Some((key, rest)) if !shared.guard.is_token(&key.to_string()) => {
-            // Without its session it would go to a service as it is, key and all.
-            let session = shared.sessions.find(key).ok_or_else(Refused::session)?;
+    let named = sessions::key_in(full);
+    // First: the key of a session may be the token besides, as it is where a relay is of one client alone.
+    let found = named.and_then(|(key, rest)| Some((shared.sessions.find(key)?, rest)));
+    let (full, session) = match (found, named) {
+        // Whoever has a key was let in by somebody with the local token.
+        (Some((session, rest)), _) => {
             let slash = if rest.starts_with('/') { "" } else { "/" };
-            // Whoever has a key was let in by somebody with the local token.
             (format!("{slash}{rest}"), Some(session))
         }
+        // Without its session it would go to a service as it is, key and all.
+        (None, Some((key, _))) if !shared.guard.is_token(&key.to_string()) => return Err(Refused::session()),
         // What is answered there says nothing to anyone who does not know the local token.
-        None if path_of(full) == sessions::said::PATH && *request.method() == Method::GET => {
+        (None, None) if path_of(full) == sessions::said::PATH && *request.method() == Method::GET => {
             (full.to_owned(), None)
         }
-        Some(_) | None => (shared.guard.token(headers, full)?.unwrap_or_else(|| full.to_owned()), None),
+        (None, _) => (shared.guard.token(headers, full)?.unwrap_or_else(|| full.to_owned()), None),
     };
     let path = path_of(&full);
     if admin::is_ours(path) {
+        if session.is_some() {
+            return Err(Refused::own_pages());
+        }
         shared.guard.control(headers)?;
         return Ok(Checked::Ours(path.to_owned()));
     }
@@ -335,7 +347,8 @@ async fn forward(
         }
         Ok(target) if upgrades => {
             let by_body = asks_on_websocket && may_be_routed;
-            if let Err(refusal) = may_lend(&shared, request.headers(), &verdict, &target) {
+            let session = request.extensions().get();
+            if let Err(refusal) = may_lend(&shared, session, request.headers(), &verdict, &target) {
                 return Ok(refuse(&shared, request, path_of(&full), refusal.into()).await);
             }
             warn_of_plan(&shared, request.headers(), &verdict, &target);
@@ -366,7 +379,7 @@ async fn forward(
         (Some(_) | None, known) => known,
     };
     let target = target.map_err(Refused::from).and_then(|target| {
-        may_lend(&shared, &parts.headers, &verdict, &target)?;
+        may_lend(&shared, parts.extensions.get(), &parts.headers, &verdict, &target)?;
         Ok(target)
     });
     match target {
@@ -445,18 +458,22 @@ async fn upgrade(
     }
 }
 
-/// Whether a request may get what this upstream lends to those that bring no credential.
+/// Whether a request may get what this upstream lends to those that bring no credential. The key of a session takes no
+/// token's place here: others on the machine may see it.
 fn may_lend(
     shared: &Shared,
+    session: Option<&Arc<Session>>,
     headers: &HeaderMap,
     verdict: &Verdict,
     target: &Target,
 ) -> Result<(), guard::Refusal> {
-    if !target.upstream.adds_nothing() && *verdict == Verdict::None {
-        shared.guard.lending(headers)
-    } else {
-        Ok(())
+    if target.upstream.adds_nothing() || *verdict != Verdict::None {
+        return Ok(());
     }
+    if session.is_some_and(|session| !shared.guard.is_token(&session.key().to_string())) {
+        shared.guard.token(headers, "")?;
+    }
+    shared.guard.lending(headers)
 }
 
 /// Accounts of some plans may be routed by workspace, which a base URL loses; nothing in a request tells.

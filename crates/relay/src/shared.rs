@@ -115,13 +115,8 @@ impl Shared {
             observers.notice(&Notice::Advice(start::note(lang(), &words)));
         }
         let lanes = Lanes::new(Arc::clone(&clock), observers.clone(), learned);
-        let guard = Guard {
-            listening,
-            names: config.names.iter().map(|name| in_authority(name)).collect(),
-            allowed_origins: config.allowed_origins.clone(),
-            token: config.token.as_ref().map(|token| token.expose().to_owned()),
-            local: local_token(config.state_dir.as_deref()),
-        };
+        let guard =
+            Guard { local: local_token(config.state_dir.as_deref()), ..Guard::of(&config, listening) };
         Self {
             targets,
             guard,
@@ -207,11 +202,6 @@ impl Shared {
         let via = self.proxies.towards(upstream);
         Way { origin: Arc::clone(&upstream.origin), via, http2: wanted && upstream.is_https() }
     }
-}
-
-/// A name as it stands in `Host`: an address of IPv6 has brackets there.
-fn in_authority(name: &str) -> String {
-    if name.contains(':') { format!("[{name}]") } else { name.to_owned() }
 }
 
 fn limits(config: &Config) -> PoolLimits {

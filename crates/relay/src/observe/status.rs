@@ -40,9 +40,13 @@ pub struct Totals {
     pub streams_cut: u64,
     /// Resends of what may have run: each may have been billed twice.
     pub maybe_billed_twice: u64,
-    /// Calls that met a fault the relay waits for: those sent again, and those given up. For the closing line alone.
+    /// Calls that met a fault the relay waits for: those sent again, given up, and refused to be sent again. For the
+    /// closing line alone.
     #[serde(skip)]
     pub met_fault: u64,
+    /// Those of them that met a want of capacity.
+    #[serde(skip)]
+    pub met_capacity: u64,
     /// All sends of these calls.
     #[serde(skip)]
     pub retried_sends: u64,
@@ -273,7 +277,7 @@ impl Status {
         let totals = self.totals();
         Sums {
             calls: totals.met_fault,
-            at_capacity: totals.calls_short_of_capacity,
+            at_capacity: totals.met_capacity,
             recovered: totals.calls_saved,
             waited_s: (totals.waited_s * 1000.0).round() / 1000.0,
             sends: totals.retried_sends,
@@ -402,11 +406,13 @@ impl Observer for Status {
                 let met_fault = closing.last_fault.is_some();
                 let again = closing.sends > 1;
                 totals.calls_sent_again += u64::from(again);
-                if again || closing.outcome == Outcome::GaveUp {
+                let at_capacity = u64::from(closing.capacity_faults > 0);
+                if again || matches!(closing.outcome, Outcome::GaveUp | Outcome::Refused) {
                     totals.met_fault += 1;
+                    totals.met_capacity += at_capacity;
                     totals.retried_sends += u64::from(closing.sends);
                 }
-                totals.calls_short_of_capacity += u64::from(closing.capacity_faults > 0);
+                totals.calls_short_of_capacity += at_capacity;
                 match closing.outcome {
                     Outcome::Served => totals.calls_saved += u64::from(met_fault && again),
                     Outcome::Refused | Outcome::GaveUp => totals.calls_lost += 1,
@@ -553,6 +559,7 @@ mod tests {
             calls_short_of_capacity: 1,
             calls_saved: 1,
             met_fault: 1,
+            met_capacity: 1,
             retried_sends: 3,
             ..Totals::default()
         };
@@ -570,9 +577,35 @@ mod tests {
             calls_short_of_capacity: 2,
             calls_lost: 1,
             met_fault: 2,
+            met_capacity: 2,
             retried_sends: 5,
             ..saved
         };
         assert_eq!(status.totals(), all);
+    }
+    #[test]
+    fn the_closing_line_counts_what_is_lost_among_what_met_a_fault() {
+        let status = Status::default();
+        let after = |outcome, capacity_faults| {
+            let closing = Closing {
+                outcome,
+                why: None,
+                sends: 1,
+                waited: Duration::ZERO,
+                last_fault: Some(Fault::AtCapacity),
+                capacity_faults,
+                maybe_billed_twice: 0,
+                took: Duration::ZERO,
+            };
+            status.see(CallId(1), Moment::ZERO, &Event::CallClosed(closing));
+            let sums = status.sums();
+            (sums.calls, sums.at_capacity, sums.lost, sums.sends)
+        };
+        assert_eq!(after(Outcome::Refused, 1), (1, 1, 1, 1));
+        assert_eq!(after(Outcome::Refused, 0), (2, 1, 2, 2));
+        assert_eq!(after(Outcome::GaveUp, 1), (3, 2, 3, 3));
+        // What is handed back at once is its client's affair.
+        assert_eq!(after(Outcome::Returned, 1), (3, 2, 3, 3));
+        assert_eq!(status.totals().calls_short_of_capacity, 3);
     }
 }

@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::files::dot_env;
+use super::files::{Variables, dot_env};
 use super::variables::{OF_LITELLM, of_environment, values};
 use super::{Own, Plan, RelayAddr, RunError, Surroundings};
 use crate::words::{lang, run};
@@ -18,7 +18,7 @@ const HANDED_ON: &str = "OPENAI_API_BASE";
 
 pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) -> Result<(), RunError> {
     let given = Given::read(&plan.args);
-    let files = Files::read(around, given.env_file.as_deref());
+    let files = Files::read(around, given.env_file.as_deref(), &mut plan.notices);
     let own = |name: &str| {
         given.own(name).or_else(|| files.own(name)).or_else(|| {
             let handed_on =
@@ -71,10 +71,16 @@ impl Given {
 }
 
 /// What its files say, strongest first.
-struct Files(Vec<(PathBuf, String)>);
+struct Files(Vec<(PathBuf, Says)>);
+
+enum Says {
+    /// The text of a `.aider.conf.yml`.
+    Conf(String),
+    Env(Variables),
+}
 
 impl Files {
-    fn read(around: Surroundings<'_>, env_file: Option<&str>) -> Self {
+    fn read(around: Surroundings<'_>, env_file: Option<&str>, notices: &mut Vec<String>) -> Self {
         let root = around.folder.ancestors().find(|above| {
             // A file that every repository has; in a worktree, `.git` itself is one.
             around.text(&above.join(".git/HEAD")).is_ok_and(|text| text.is_some())
@@ -82,28 +88,34 @@ impl Files {
         });
         let folders = [Some(around.folder.to_owned()), root.map(PathBuf::from), around.home()];
         let folders: Vec<PathBuf> = folders.into_iter().flatten().collect();
-        let confs = folders.iter().map(|folder| folder.join(".aider.conf.yml"));
-        let envs = folders.iter().map(|folder| folder.join(".env"));
-        let named = env_file.map(|file| around.folder.join(file));
-        let found = confs.chain(named).chain(envs).filter_map(|file| {
+        let confs = folders.iter().filter_map(|folder| {
+            let file = folder.join(".aider.conf.yml");
             let text = around.text(&file).ok().flatten()?;
-            Some((file, text))
+            Some((file, Says::Conf(text)))
         });
-        Self(found.collect())
+        let named = env_file.map(|file| around.folder.join(file));
+        let envs = named.into_iter().chain(folders.iter().map(|folder| folder.join(".env")));
+        let envs = envs.filter_map(|file| {
+            let all = dot_env(around, &file, notices)?;
+            Some((file, Says::Env(all)))
+        });
+        Self(confs.chain(envs).collect())
     }
 
     fn own(&self, name: &str) -> Option<Own> {
-        self.0.iter().find_map(|(file, text)| {
-            let is_conf = file.extension().is_some_and(|ending| ending == "yml");
-            let url = if is_conf { in_conf(text, name) } else { in_env(text, name) }?;
+        self.0.iter().find_map(|(file, says)| {
+            let url = match says {
+                Says::Conf(text) => in_conf(text, name),
+                Says::Env(all) => in_env(all, name),
+            }?;
             Some(Own { url, origin: run::in_place(lang(), name, &file.display().to_string()) })
         })
     }
 }
 
-fn in_env(text: &str, name: &str) -> Option<String> {
-    let own = if name == HANDED_ON { dot_env(text, "AIDER_OPENAI_API_BASE") } else { None };
-    own.or_else(|| dot_env(text, name))
+fn in_env(all: &Variables, name: &str) -> Option<String> {
+    let own = if name == HANDED_ON { all.get("AIDER_OPENAI_API_BASE") } else { None };
+    own.or_else(|| all.get(name))
 }
 
 /// The address in a `.aider.conf.yml`, of whose YAML this reads the plain lines that its documentation shows.

@@ -1,10 +1,13 @@
-//! Reading the files in which clients keep their settings, in the forms that several of them share.
+//! Reading the files in which clients keep their settings, in the forms that several of them share. How they are written
+//! is known where they are edited, too: [`crate::setup::document`].
 
+use std::io;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Surroundings;
+use crate::setup::document::{Flaw, Format, said};
 use crate::words::{self, run};
 
 /// The object in a settings file that may hold comments; what is none is left to its client, with a notice.
@@ -19,43 +22,52 @@ pub(super) fn jsonc(around: Surroundings<'_>, file: &Path, notices: &mut Vec<Str
         },
         Err(error) => run::unreadable(words::lang(), &shown, &error.to_string()),
     };
-    if !notices.contains(&notice) {
-        notices.push(notice);
-    }
+    tell(notices, notice);
     None
 }
 
-/// No settings file nests as deep as this; the parser goes down by calling itself.
-const DEEPEST: usize = 100;
-
 pub(super) fn parsed_jsonc(text: &str) -> Option<Value> {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    for byte in text.bytes() {
-        match byte {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    if deepest > DEEPEST {
-        return None;
-    }
-    jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default()).ok()
+    said(Format::Json, text).ok()
 }
 
-/// A variable in a file of `NAME=value` lines, as the clients here read them.
-pub(super) fn dot_env(text: &str, name: &str) -> Option<String> {
-    let mut values = text.lines().filter_map(|line| {
-        let line = line.trim();
-        let (set, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
-        (set.trim() == name).then(|| value.trim().trim_matches(['"', '\'']).to_owned())
-    });
-    values.next_back().filter(|value| !value.is_empty())
+/// The variables in a file of `NAME=value` lines; none of one that cannot be read, with a notice. `None` where there is
+/// no such file.
+pub(super) fn dot_env(around: Surroundings<'_>, file: &Path, notices: &mut Vec<String>) -> Option<Variables> {
+    let why = match around.text(file) {
+        Ok(None) => return None,
+        Ok(Some(text)) => match said(Format::Env, &text) {
+            Ok(Value::Object(all)) => return Some(Variables(all)),
+            Ok(_) => return Some(Variables::default()),
+            Err(Flaw { line, what, .. }) => format!("{line}: {what}"),
+        },
+        // Some keep a Python environment under that name.
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => return None,
+        Err(error) => error.to_string(),
+    };
+    tell(notices, run::unreadable(words::lang(), &file.display().to_string(), &why));
+    Some(Variables::default())
+}
+
+/// What such a file sets.
+#[derive(Default)]
+pub(super) struct Variables(Map<String, Value>);
+
+impl Variables {
+    /// The value of this one, where it is set to something.
+    pub(super) fn get(&self, name: &str) -> Option<String> {
+        self.0.get(name)?.as_str().filter(|value| !value.is_empty()).map(str::to_owned)
+    }
+}
+
+fn tell(notices: &mut Vec<String>, notice: String) {
+    if !notices.contains(&notice) {
+        notices.push(notice);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::Machine;
     use super::*;
 
     #[test]
@@ -64,15 +76,28 @@ mod tests {
         assert_eq!(value["a"][1], 2);
         assert_eq!(parsed_jsonc("{"), None);
         let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        assert!(parsed_jsonc(&deep(DEEPEST)).is_some());
+        assert!(parsed_jsonc(&deep(100)).is_some());
         assert_eq!(parsed_jsonc(&deep(500_000)), None);
+        // What stands in a text nests nothing.
+        let value = parsed_jsonc(&format!("{{\"a\": \"{}\", \"b\": 1}}", "{".repeat(1000))).unwrap();
+        assert_eq!(value["b"], 1);
     }
 
     #[test]
-    fn the_last_line_of_a_variable_counts() {
-        let text = "A=1\nexport B = \"x y\"\n#A=3\nA='2'\nAA=5\nC=\n";
-        let read = |name| dot_env(text, name);
-        assert_eq!((read("A").as_deref(), read("B").as_deref()), (Some("2"), Some("x y")));
-        assert_eq!((read("C"), read("D")), (None, None));
+    fn variables_are_read_as_where_they_are_edited() {
+        let text = "A=1\nexport B = \"x y\"\n#A=3\nA='2' # two\nAA=5\nC=\nE=e # five\n";
+        let machine = Machine::new().file("/a/.env", text).file("/b/.env", "A=1\nB=\"x\n");
+        let mut notices = Vec::new();
+        let mut read = |file: &str| machine.around(|around| dot_env(around, Path::new(file), &mut notices));
+        let all = read("/a/.env").unwrap();
+        let of = |name| all.get(name);
+        assert_eq!(
+            (of("A").as_deref(), of("B").as_deref(), of("E").as_deref()),
+            (Some("2"), Some("x y"), Some("e"))
+        );
+        assert_eq!((of("C"), of("D")), (None, None));
+        assert!(read("/none").is_none());
+        assert_eq!(read("/b/.env").unwrap().get("A"), None);
+        assert_eq!(notices, ["/b/.env cannot be read: 2: the quote is not closed"]);
     }
 }

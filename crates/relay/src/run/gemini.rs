@@ -39,7 +39,8 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
             hint: words::run::gemini_choose_a_key(lang),
         });
     }
-    let own = super::variables::of_environment(around, BASE_URL).or_else(|| of_file(around, home.as_ref()));
+    let own = super::variables::of_environment(around, BASE_URL)
+        .or_else(|| of_file(around, home.as_ref(), &mut plan.notices));
     let base = match own.filter(|_| !relay.has_upstream) {
         Some(own) => plan.stand_in("gemini", &own, relay)?,
         None => relay.base(),
@@ -67,12 +68,12 @@ fn selected(around: Surroundings<'_>, home: Option<&PathBuf>, notices: &mut Vec<
 }
 
 /// The address in the one `.env` file that it reads.
-fn of_file(around: Surroundings<'_>, home: Option<&PathBuf>) -> Option<Own> {
+fn of_file(around: Surroundings<'_>, home: Option<&PathBuf>, notices: &mut Vec<String>) -> Option<Own> {
     let folders = around.folder.ancestors().map(PathBuf::from).chain(home.cloned());
     let mut files = folders.flat_map(|folder| [folder.join(".gemini/.env"), folder.join(".env")]);
-    let (file, text) = files.find_map(|file| around.text(&file).ok().flatten().map(|text| (file, text)))?;
+    let (file, all) = files.find_map(|file| dot_env(around, &file, notices).map(|all| (file, all)))?;
     let origin = words::run::in_place(words::lang(), BASE_URL, &file.display().to_string());
-    Some(Own { url: dot_env(&text, BASE_URL)?, origin })
+    Some(Own { url: all.get(BASE_URL)?, origin })
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Joining a relay that already runs: a session there, held open as long as the client runs.
 //!
-//! Whoever listens on the port is told nothing before it has proved that it has the local token of this user: on a
-//! machine of many the port may be somebody else's, and the client's credential would go there. A relay that restarts
+//! Whoever listens on the port is told nothing before it has proved, on the same connection, that it has the local token
+//! of this user: on a machine of many the port may be somebody else's, now or once the relay is gone. A relay that restarts
 //! is given the same session again, so that the client finds it under the address that it has.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +21,7 @@ use tokio::task::JoinHandle;
 use super::SessionKey;
 use crate::guard::TOKEN_HEADER;
 use crate::local_token;
-use crate::running::exchange;
+use crate::running::Connection;
 use crate::sessions::drawn;
 use crate::sessions::said::{Opened, PATH, Page, Proved, Sums, Wanted, proves};
 
@@ -98,7 +99,7 @@ impl Running {
     ) -> Result<Self, NotJoined> {
         let local = state_dir.and_then(local_token::known).ok_or(NotJoined::NoToken)?;
         let door = Door { port, local: Secret::new(local), token: token.cloned() };
-        let has_upstream = door.prove().await?.has_upstream;
+        let (Proved { has_upstream, .. }, _) = door.prove().await?;
         Ok(Self { door, has_upstream })
     }
 
@@ -112,9 +113,9 @@ impl Running {
     ///
     /// # Errors
     /// [`NotJoined`] where it does not let us.
-    pub async fn open(self, wanted: Wanted, key: SessionKey) -> Result<Joined, NotJoined> {
+    pub async fn open(self, wanted: Wanted) -> Result<Joined, NotJoined> {
+        let (Opened { key, .. }, line) = self.door.open(&wanted).await?;
         let wanted = Wanted { key: Some(key), ..wanted };
-        let (_, line) = self.door.open(&wanted).await?;
         let seen = Arc::<Mutex<Seen>>::default();
         let keeper = tokio::spawn(keep(self.door.clone(), wanted, line, Arc::clone(&seen)));
         Ok(Joined { door: self.door, key, seen, keeper })
@@ -143,7 +144,7 @@ impl Joined {
     /// How the session is; `None` where the relay does not tell, as while it restarts.
     pub async fn page(&self) -> Option<Page> {
         let path = format!("{PATH}/{}", self.key);
-        let answer = self.door.ask(Method::GET, &path, Bytes::new(), false).await.ok()?;
+        let answer = self.door.ask_proven(Method::GET, &path, Bytes::new()).await.ok()?;
         let page: Page = whole(answer).await?;
         let mut seen = seen(&self.seen);
         seen.now = page.sums;
@@ -178,16 +179,16 @@ fn seen(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
 /// Holds the session, and asks for it again where the relay went away with it.
 async fn keep(door: Door, wanted: Wanted, mut line: Incoming, sums: Arc<Mutex<Seen>>) {
     loop {
+        // A relay that stops says at last what the session came to there.
+        if let Ok(Page { sums: last, .. }) = serde_json::from_slice(&first_line(&mut line).await) {
+            seen(&sums).now = last;
+        }
         while let Some(Ok(_nothing_new)) = line.frame().await {}
         let mut pause = AGAIN.0;
         let (opened, again) = loop {
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(AGAIN.1);
-            let opened = match door.prove().await {
-                Ok(_) => door.open(&wanted).await,
-                Err(error) => Err(error),
-            };
-            if let Ok(opened) = opened {
+            if let Ok(opened) = door.open(&wanted).await {
                 break opened;
             }
         };
@@ -204,26 +205,27 @@ impl Door {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
     }
 
-    /// Has it prove whose it is.
-    async fn prove(&self) -> Result<Proved, NotJoined> {
+    /// Has it prove whose it is. What is asked next on the connection is asked of the one that proved it.
+    async fn prove(&self) -> Result<(Proved, Connection<Full<Bytes>>), NotJoined> {
         let port = self.port;
         let nonce = drawn().ok_or(NotJoined::NotOurs(port))?.to_string();
-        let path = format!("{PATH}?nonce={nonce}");
-        let answer = self.ask(Method::GET, &path, Bytes::new(), true).await?;
+        let request = self.request(Method::GET, &format!("{PATH}?nonce={nonce}"), Bytes::new())?;
+        let mut connection = self.in_time(Connection::to(self.address())).await?;
+        let answer = self.in_time(connection.ask(request)).await?;
         if answer.status() != StatusCode::OK {
             return Err(NotJoined::NoSessions { port, status: answer.status() });
         }
         let proved: Option<Proved> = whole(answer).await;
         let is_ours =
             |proved: &Proved| proves(&proved.proof, self.local.expose(), &nonce, &self.address().to_string());
-        proved.filter(is_ours).ok_or(NotJoined::NotOurs(port))
+        Ok((proved.filter(is_ours).ok_or(NotJoined::NotOurs(port))?, connection))
     }
 
     /// Opens the session: what was said first, and what goes on as long as it lasts.
     async fn open(&self, wanted: &Wanted) -> Result<(Opened, Incoming), NotJoined> {
         let refused = |why: String| NotJoined::Refused { port: self.port, why };
         let body = serde_json::to_vec(wanted).map_err(|error| refused(error.to_string()))?;
-        let answer = self.ask(Method::POST, PATH, body.into(), false).await?;
+        let answer = self.ask_proven(Method::POST, PATH, body.into()).await?;
         let (head, mut body) = answer.into_parts();
         let first = tokio::time::timeout(WITHIN, first_line(&mut body)).await.unwrap_or_default();
         if head.status != StatusCode::OK {
@@ -235,32 +237,46 @@ impl Door {
         Ok((opened, body))
     }
 
-    /// Asks it something; a stranger is shown no token.
-    async fn ask(
+    /// Asks it something, on the connection on which it has proved whose it is. Only what changes something takes the
+    /// local token.
+    async fn ask_proven(
         &self,
         method: Method,
         path: &str,
         body: Bytes,
-        stranger: bool,
     ) -> Result<http::Response<Incoming>, NotJoined> {
-        let nobody = |why: String| NotJoined::Nobody { port: self.port, why };
+        let mut request = self.request(method, path, body)?;
+        let local = (request.method() == Method::POST).then_some(&self.local);
+        for token in self.token.iter().chain(local) {
+            let mut token = HeaderValue::from_str(token.expose()).map_err(|error| self.nobody(&error))?;
+            token.set_sensitive(true);
+            request.headers_mut().append(TOKEN_HEADER, token);
+        }
+        let (_, mut connection) = self.prove().await?;
+        self.in_time(connection.ask(request)).await
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<http::Request<Full<Bytes>>, NotJoined> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
-        *request.uri_mut() =
-            path.parse().map_err(|error: http::uri::InvalidUri| nobody(error.to_string()))?;
-        let headers = request.headers_mut();
-        let value = |text: &str| HeaderValue::from_str(text).map_err(|error| nobody(error.to_string()));
-        if !stranger {
-            for token in self.token.iter().chain([&self.local]) {
-                let mut token = value(token.expose())?;
-                token.set_sensitive(true);
-                headers.append(TOKEN_HEADER, token);
-            }
+        *request.uri_mut() = path.parse().map_err(|error: http::uri::InvalidUri| self.nobody(&error))?;
+        Ok(request)
+    }
+
+    async fn in_time<T>(&self, done: impl Future<Output = io::Result<T>>) -> Result<T, NotJoined> {
+        match tokio::time::timeout(WITHIN, done).await {
+            Ok(done) => done.map_err(|error| self.nobody(&error)),
+            Err(_elapsed) => Err(self.nobody(&"it does not answer")),
         }
-        match tokio::time::timeout(WITHIN, exchange(self.address(), request)).await {
-            Ok(answer) => answer.map_err(|error| nobody(error.to_string())),
-            Err(_elapsed) => Err(nobody("it does not answer".to_owned())),
-        }
+    }
+
+    fn nobody(&self, why: &dyn std::fmt::Display) -> NotJoined {
+        NotJoined::Nobody { port: self.port, why: why.to_string() }
     }
 }
 

@@ -376,15 +376,18 @@ mod tests {
         }
 
         pub(super) fn plan_for(&self, relay: RelayAddr, line: &[&str]) -> Result<Plan, RunError> {
+            let args: Vec<OsString> = line[1..].iter().map(OsString::from).collect();
+            self.around(|around| plan(line[0].as_ref(), &args, around, relay))
+        }
+
+        pub(super) fn around<T>(&self, look: impl FnOnce(Surroundings<'_>) -> T) -> T {
             let env = |name: &str| self.env.get(name).map(OsString::from);
             let read = |path: &Path| match self.files.get(path).map(String::as_str) {
                 None => Err(io::ErrorKind::NotFound.into()),
                 Some("<unreadable>") => Err(io::ErrorKind::PermissionDenied.into()),
                 Some(text) => Ok(text.to_owned()),
             };
-            let around = Surroundings { env: &env, read: &read, folder: Path::new("/project") };
-            let args: Vec<OsString> = line[1..].iter().map(OsString::from).collect();
-            plan(line[0].as_ref(), &args, around, relay)
+            look(Surroundings { env: &env, read: &read, folder: Path::new("/project") })
         }
     }
 

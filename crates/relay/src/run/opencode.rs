@@ -215,6 +215,13 @@ mod tests {
         let plan = machine.plan_for(relay, &["opencode"]).unwrap();
         assert_eq!((base(&plan, "openai").as_deref(), upstreams(&plan)), (Some("~/v1"), vec![]));
         assert_eq!(base(&plan, "a b").as_deref(), Some("~/v1"));
+        // Braces in a text nest nothing.
+        let prompt = format!(
+            r#"{{"x":"{}","provider":{{"openai":{{"options":{{"baseURL":"https://o/v4"}}}}}}}}"#,
+            "{".repeat(120)
+        );
+        let plan = opencode(&Machine::new().file("/project/opencode.json", &prompt));
+        assert_eq!((upstreams(&plan), plan.notices.len()), (vec![("openai", "https://o/v4")], 1));
         let shell = Machine::new().env("ANTHROPIC_BASE_URL", "https://two.example/v1");
         assert_eq!(upstreams(&opencode(&shell)), [("anthropic", "https://two.example/v1")]);
     }

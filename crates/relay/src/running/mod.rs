@@ -15,6 +15,7 @@ use http::{Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use relay_core::Listen;
 use relay_core::config::Config;
@@ -93,16 +94,37 @@ async fn get(at: SocketAddr, path: &str, token: Option<&str>) -> io::Result<(Sta
 }
 
 /// One request to whoever listens there, on a connection that lasts as long as its answer.
-pub(crate) async fn exchange<B>(at: SocketAddr, mut request: Request<B>) -> io::Result<Response<Incoming>>
+pub(crate) async fn exchange<B>(at: SocketAddr, request: Request<B>) -> io::Result<Response<Incoming>>
 where
     B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
 {
-    let host = HeaderValue::from_str(&at.to_string()).map_err(io::Error::other)?;
-    request.headers_mut().insert(HOST, host);
-    let stream = TcpStream::connect(at).await?;
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-    // What goes wrong on it is heard of by the one request.
-    tokio::spawn(connection);
-    sender.send_request(request).await.map_err(io::Error::other)
+    Connection::to(at).await?.ask(request).await
+}
+
+/// A connection to whoever listens there. What is asked on it one after the other is asked of the same program; the
+/// last answer outlasts it.
+pub(crate) struct Connection<B> {
+    at: SocketAddr,
+    sender: SendRequest<B>,
+}
+
+impl<B> Connection<B>
+where
+    B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
+{
+    pub(crate) async fn to(at: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(at).await?;
+        let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+        // What goes wrong on it is heard of by each request.
+        tokio::spawn(connection);
+        Ok(Self { at, sender })
+    }
+
+    /// Asks, once the answer before it was read to its end.
+    pub(crate) async fn ask(&mut self, mut request: Request<B>) -> io::Result<Response<Incoming>> {
+        let host = HeaderValue::from_str(&self.at.to_string()).map_err(io::Error::other)?;
+        request.headers_mut().insert(HOST, host);
+        self.sender.ready().await.map_err(io::Error::other)?;
+        self.sender.send_request(request).await.map_err(io::Error::other)
+    }
 }

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 
 use super::said::{Opened, PATH, Proved, VERSION, Wanted, proof};
-use super::{NotOpened, SessionKey};
+use super::{Holder, NotOpened, SessionKey};
 use crate::listen::leads_back;
 use crate::reply::{ReplyBody, text, typed};
 use crate::shared::Shared;
@@ -19,6 +19,8 @@ use crate::words::{door, lang};
 /// The longest description of a session, and how long it may take to come.
 const LONGEST: usize = 64 * 1024;
 const WITHIN: Duration = Duration::from_secs(10);
+/// How often a relay that stops looks whether the calls of a session have ended.
+const LOOKS: Duration = Duration::from_millis(20);
 
 /// Whether a path is that of an endpoint here.
 pub(crate) fn is_ours(path: &str) -> bool {
@@ -118,11 +120,21 @@ async fn open(
     let mut response = typed(StatusCode::OK, "application/x-ndjson", Vec::new());
     *response.body_mut() = ReplyBody::held(line(&opened).into(), async move {
         tokio::select! {
-            () = holder.taken() => {}
-            () = shared.draining() => {}
+            () = holder.taken() => Bytes::new(),
+            () = shared.draining() => last_page(&shared, &holder).await,
         }
     });
     Ok(response)
+}
+
+/// What a session came to at a relay that stops, where nobody can ask for it any more: once its calls have ended, which no
+/// longer wait, and in time for it to be read.
+async fn last_page(shared: &Shared, holder: &Holder) -> Bytes {
+    let until = tokio::time::Instant::now() + shared.config.timeouts.drain / 2;
+    while holder.session().status.open() > 0 && tokio::time::Instant::now() < until {
+        tokio::time::sleep(LOOKS).await;
+    }
+    line(&shared.session_page(holder.session())).into()
 }
 
 fn not_opened(why: &NotOpened) -> Response<ReplyBody> {

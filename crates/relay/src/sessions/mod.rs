@@ -126,6 +126,11 @@ impl Session {
         })
     }
 
+    /// What its calls are told by.
+    pub(crate) const fn key(&self) -> SessionKey {
+        self.key
+    }
+
     /// How it is; the lanes are asked for where a call of it stands in line.
     pub(crate) fn page(&self, now: Moment, lanes: impl FnOnce() -> Vec<(LaneName, View)>) -> Page {
         let (open, mut held) = self.status.held(now, lanes);

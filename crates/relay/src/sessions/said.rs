@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! GET  /__steady/sessions?nonce=…     whose are you?            {"v":1,"proof":"…","has_upstream":false}
-//! POST /__steady/sessions             open one (local token)    {"v":1,"key":"…",…} and no end
+//! POST /__steady/sessions             open one (local token)    {"v":1,"key":"…",…}, and no end until the relay stops:
+//!                                                               then how it is, as below
 //! GET  /__steady/sessions/KEY         how is it?                {"v":1,"client":"codex","open":1,"held":[…],"sums":{…}}
 //! ```
 

@@ -14,7 +14,7 @@ mod apply;
 mod clients;
 mod diff;
 mod disk;
-mod document;
+pub(crate) mod document;
 pub mod here;
 mod journal;
 mod machine;

@@ -129,11 +129,15 @@ fn places(flags: &Flags, files: &Files) -> Places {
 }
 
 fn listen(config: &Config) -> Result<Bound, Failure> {
-    let place = match config.listen {
-        Listen::Localhost => Place::Loopback(config.port),
-        Listen::Address(ip) => Place::At(SocketAddr::new(ip, config.port)),
-    };
-    bind(place).map_err(|error| failed(1, &error))
+    bind(place(config, config.port)).map_err(|error| failed(1, &error))
+}
+
+/// Where the settings want to listen, at this port.
+fn place(config: &Config, port: u16) -> Place {
+    match config.listen {
+        Listen::Localhost => Place::Loopback(port),
+        Listen::Address(ip) => Place::At(SocketAddr::new(ip, port)),
+    }
 }
 
 /// Where requests go; an upstream that is the relay itself would send every request round for ever.

@@ -15,7 +15,7 @@ use steady_relay::files::Files;
 use steady_relay::observe::Observer;
 use steady_relay::observe::log::Log;
 use steady_relay::proxy::SystemProxies;
-use steady_relay::run::join::Running;
+use steady_relay::run::join::{NotJoined, Running};
 use steady_relay::run::{self, Link, Plan, RelayAddr, SessionKey, Surroundings, Watch, closing_line};
 use steady_relay::settings::{Loaded, Shown};
 use steady_relay::words;
@@ -49,12 +49,13 @@ async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
             tell_why(&config, why);
             own().await?
         }
-        None => match start.joining(&config).await? {
+        None => match start.joining(&config).await {
             Ok(ready) => ready,
-            Err(why) => {
-                tell_why(&config, &why);
+            Err(NotReady::NotJoined(why)) => {
+                tell_why(&config, &why.to_string());
                 own().await?
             }
+            Err(NotReady::Failed(failure)) => return Err(failure),
         },
     };
     let Ready { plan, link, notices, log } = ready;
@@ -90,20 +91,34 @@ fn tell_why(config: &Config, why: &str) {
 /// be, which one that runs would not heed.
 fn wants_its_own(flags: &Flags, client: &cli::Run, shown: &[Shown]) -> Option<&'static str> {
     // These say where a relay is, who may use it and how it reaches the world, which holds for one that runs as well;
-    // the log is its own affair, and https is for clients that were told of it.
+    // the log is its own affair, https is for clients that were told of it, and the language is that of what we say.
     let is_neutral = |set: &Shown| {
-        let neutral = ["listen", "port", "token", "state_dir", "proxy", "ca_file", "tls"];
+        let neutral = ["listen", "port", "token", "state_dir", "proxy", "ca_file", "tls", "lang"];
         set.section == "[log]" || neutral.contains(&set.key.as_str())
     };
     let by_variable = |set: &&Shown| !is_neutral(set) && std::env::var_os(&set.origin).is_some();
     if client.own {
         Some("--own")
-    } else if *flags != Flags::default() {
+    } else if (Flags { lang: None, ..flags.clone() }) != Flags::default() {
         Some("a flag says how the relay is to be")
     } else if shown.iter().find(by_variable).is_some() {
         Some("a variable of the environment says how the relay is to be")
     } else {
         None
+    }
+}
+
+/// Why a client is not ready to be started with the relay that runs.
+enum NotReady {
+    /// It gets a relay of its own.
+    NotJoined(NotJoined),
+    /// Nor would it be with any other.
+    Failed(Failure),
+}
+
+impl From<NotJoined> for NotReady {
+    fn from(why: NotJoined) -> Self {
+        Self::NotJoined(why)
     }
 }
 
@@ -128,19 +143,13 @@ impl Start<'_> {
             .map_err(|error| failed(error.exit_code(), &error))
     }
 
-    /// With a session at the relay that runs, or why there is none.
-    async fn joining(&self, config: &Config) -> Result<Result<Ready, String>, Failure> {
-        let found = Running::find(config.port, config.state_dir.as_deref(), config.token.as_ref()).await;
-        let running = match found {
-            Ok(running) => running,
-            Err(why) => return Ok(Err(why.to_string())),
-        };
+    /// With a session at the relay that runs.
+    async fn joining(&self, config: &Config) -> Result<Ready, NotReady> {
+        let running = Running::find(config.port, config.state_dir.as_deref(), config.token.as_ref()).await?;
         let relay = RelayAddr { port: running.port(), key: self.key, has_upstream: running.has_upstream };
-        let plan = self.plan(relay)?;
-        Ok(match running.open(plan.wanted(self.key), self.key).await {
-            Ok(joined) => Ok(Ready { plan, link: Link::Joined(joined), notices: Vec::new(), log: None }),
-            Err(why) => Err(why.to_string()),
-        })
+        let plan = self.plan(relay).map_err(NotReady::Failed)?;
+        let joined = running.open(plan.wanted(self.key)).await?;
+        Ok(Ready { plan, link: Link::Joined(joined), notices: Vec::new(), log: None })
     }
 
     async fn with_a_relay_of_its_own(

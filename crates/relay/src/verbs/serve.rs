@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use relay_core::config::{Config, Secret, UpstreamChoice};
+use relay_core::config::{Config, UpstreamChoice};
 use relay_core::gate::View;
 use steady_relay::app::{Parts, Relay};
 use steady_relay::cli::Flags;
@@ -12,7 +12,7 @@ use steady_relay::descriptors;
 use steady_relay::files::Files;
 use steady_relay::guard::Guard;
 use steady_relay::https::Https;
-use steady_relay::listen::{Bound, passed, reached_at};
+use steady_relay::listen::{Bound, bind, passed, reached_at};
 use steady_relay::metrics_door::{self, Door};
 use steady_relay::observe::log::Log;
 use steady_relay::observe::metrics::Metrics;
@@ -23,7 +23,7 @@ use steady_relay::settings::{Loaded, Places, Shown};
 use steady_relay::words::{self, https as table, start};
 
 use super::signals::{Hangups, Signals};
-use super::{Failure, block_on, failed, files, listen, load, places, targets, tls_config};
+use super::{Failure, block_on, failed, files, listen, load, place, places, targets, tls_config};
 
 /// Serves until told to stop.
 pub(crate) fn serve(flags: &Flags) -> Result<u8, Failure> {
@@ -67,7 +67,6 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
     });
     let mut observers: Vec<Arc<dyn Observer>> = vec![log.clone()];
     observers.extend(metrics.as_ref().map(|at| Arc::clone(&at.metrics) as Arc<dyn Observer>));
-    let token = config.token.clone();
     let started_with = config.clone();
     let relay = Relay::start(Parts {
         config,
@@ -86,7 +85,7 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
             words::lang(),
             &start::metrics(words::lang(), &url_of(&at.bound)),
         )));
-        tokio::spawn(at.serve(relay.lanes(0), token));
+        tokio::spawn(at.serve(relay.lanes(0)));
     }
     log.show_lanes(relay.lanes(0)).map_err(|error| failed(2, &error))?;
     tell_manager(ManagerHears::Ready);
@@ -113,26 +112,24 @@ fn url_of(bound: &Bound) -> String {
 struct MetricsAt {
     metrics: Arc<Metrics>,
     bound: Bound,
+    guard: Guard,
 }
 
 impl MetricsAt {
     /// Where the settings want it.
     fn of(config: &Config) -> Result<Option<Self>, Failure> {
         let Some(port) = config.metrics_port else { return Ok(None) };
-        let bound = listen(&Config { port, ..config.clone() })
-            .map_err(|Failure(code, words)| Failure(code, words.replace("--port", "--metrics-port")))?;
-        Ok(Some(Self { metrics: Arc::default(), bound }))
+        let bound = bind(place(config, port)).map_err(|error| failed(1, &error.by_flag("--metrics-port")))?;
+        let guard = Guard::of(config, bound.addresses());
+        Ok(Some(Self { metrics: Arc::default(), bound, guard }))
     }
 
     /// Serves them for as long as the program runs.
     fn serve(
         self,
         lanes: impl Fn() -> Vec<(LaneName, View)> + Send + Sync + 'static,
-        token: Option<Secret>,
     ) -> impl Future<Output = ()> {
-        let Self { metrics, bound } = self;
-        let token = token.map(|token| token.expose().to_owned());
-        let guard = Guard { listening: bound.addresses(), token, ..Guard::default() };
+        let Self { metrics, bound, guard } = self;
         metrics_door::serve(bound.sockets, Door { metrics, lanes: Arc::new(lanes), guard })
     }
 }

@@ -4,18 +4,18 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use relay_core::Lang;
 use relay_core::config::Config;
-use relay_core::{Lang, Listen};
 use serde_json::json;
 use steady_relay::cli::Flags;
-use steady_relay::listen::{BindError, Place, bind};
+use steady_relay::listen::{BindError, bind};
 use steady_relay::running::Who;
 use steady_relay::service::act::{Manager, State, Status, is_program};
 use steady_relay::service::{AsService, CARRIED, Job, Record, ServiceError, Verb, arguments, left_behind};
 use steady_relay::settings::{self, Environment as _, Loaded};
 use steady_relay::words::{self, service as table, start};
 
-use super::{Failure, Process, block_on, failed, files, lang_of_data, print, say, settled, wrong};
+use super::{Failure, Process, block_on, failed, files, lang_of_data, place, print, say, settled, wrong};
 
 impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
@@ -134,11 +134,7 @@ fn addresses(manager: &Manager, config: &Config, dry_run: bool) -> Result<Vec<So
     if port == 0 {
         return Err(ServiceError::AnyPort.into());
     }
-    let place = |port| match config.listen {
-        Listen::Localhost => Place::Loopback(port),
-        Listen::Address(ip) => Place::At(SocketAddr::new(ip, port)),
-    };
-    let open = |port| block_on(async move { Ok(bind(place(port)).map(|bound| bound.addresses())) });
+    let open = |port| block_on(async move { Ok(bind(place(config, port)).map(|bound| bound.addresses())) });
     match open(port)? {
         Ok(addresses) => Ok(addresses),
         Err(error @ BindError::Taken { .. }) if !dry_run && !manager.holds(port) => {

@@ -340,6 +340,12 @@ relay_core::words! {
         zh: "请在此中继监听的地址上用 `?nonce=` 请求，值为 16 到 64 个字母和数字";
     }
 
+    /// The relay's own pages under a session's path.
+    not_by_a_session() {
+        en: "the key of a session leads to services, not to the relay's own pages\nhint: leave `/~KEY` out of the path";
+        zh: "会话密钥只通向上游服务，不能访问中继自己的页面\n提示：请去掉路径中的 `/~KEY`";
+    }
+
     /// There is none with this key.
     no_such_session() {
         en: "there is no such session";

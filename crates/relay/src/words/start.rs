@@ -204,21 +204,27 @@ relay_core::words! {
     }
 
     /// What to do where the holder is known.
-    stop_it() {
-        en: "stop it, or choose another port with --port";
-        zh: "停止该进程，或用 --port 选择另一个端口";
+    stop_it(flag: &str) {
+        en: "stop it, or choose another port with {flag}";
+        zh: "停止该进程，或用 {flag} 选择另一个端口";
     }
 
     /// What to do where it is not.
-    find_it(finder: &str) {
-        en: "find the program with `{finder}`, or choose another port with --port";
-        zh: "用 `{finder}` 查找占用端口的程序，或用 --port 选择另一个端口";
+    find_it(finder: &str, flag: &str) {
+        en: "find the program with `{finder}`, or choose another port with {flag}";
+        zh: "用 `{finder}` 查找占用端口的程序，或用 {flag} 选择另一个端口";
+    }
+
+    /// What to do where the service manager holds it.
+    systemd_holds_it(flag: &str) {
+        en: "systemd holds it for a service, perhaps the relay's own: see `steady-relay service status`, or choose another port with {flag}";
+        zh: "systemd 正在为某个服务占用该端口，可能就是中继自己的服务：请查看 `steady-relay service status`，或用 {flag} 选择另一个端口";
     }
 
     /// No port is free on both addresses of loopback.
-    no_shared_port() {
-        en: "found no port that is free on both 127.0.0.1 and [::1]\nhint: name one with --port";
-        zh: "没有在 127.0.0.1 和 [::1] 上同时空闲的端口\n提示：用 --port 指定一个";
+    no_shared_port(flag: &str) {
+        en: "found no port that is free on both 127.0.0.1 and [::1]\nhint: name one with {flag}";
+        zh: "没有在 127.0.0.1 和 [::1] 上同时空闲的端口\n提示：用 {flag} 指定一个";
     }
 
     /// The system refuses for another reason.

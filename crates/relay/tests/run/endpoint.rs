@@ -160,11 +160,42 @@ async fn a_guessed_key_leads_nowhere_and_shows_nowhere() {
     }
     // A key lets nobody change anything.
     let probe = Request::post(&format!("/~{KEY}/__steady/lanes/0/probe"));
-    assert_eq!(relay.ask(&probe).await.status, 401);
+    assert_eq!(relay.ask(&probe).await.status, 403);
     // Where a page asks, the paths of sessions are not in the log either.
     let page = Request::get(&format!("{PATH}/{KEY}")).header("origin", "https://evil.example");
     assert_eq!(relay.ask(&page).await.status, 403);
     let said = relay.said();
     assert!(!said.contains(near) && !said.contains(KEY), "{said}");
     assert_eq!(up.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn a_key_takes_no_tokens_place() {
+    const TOKEN: &str = "one-token-of-everybody";
+    let up = Upstream::start(good()).await.unwrap();
+    let place = Place::new();
+    let lends = format!(
+        "[relay]\ntoken = \"{TOKEN}\"\nupstream = \"lent\"\n[upstream.lent]\nurl = \"{}\"\n\
+         headers = {{ authorization = \"Bearer lent\" }}\n",
+        up.url()
+    );
+    place.settings(&lends);
+    let relay = Serving::start(&mut place.program(&["serve", "--port", "0"])).await;
+    let mut holder = relay.client().await;
+    let body = json!({"v": 1, "client": "py", "key": KEY}).to_string();
+    holder.send(&open(TOKEN, &body).header("x-steady-token", place.token())).await.unwrap();
+    assert!(holder.read_until(KEY.as_bytes()).await);
+    // The relay's own pages are not behind it.
+    for path in ["/healthz", "/__steady/status", PATH] {
+        let answer = relay.ask(&Request::get(&format!("/~{KEY}{path}"))).await;
+        assert_eq!((answer.status, answer.text().contains("own pages")), (403, true), "{path}");
+    }
+    // Nor is a credential that is not the client's, while its own goes on.
+    let call = || Request::post(&format!("/~{KEY}/v1/responses")).json(r#"{"model":"m","stream":true}"#);
+    let answer = relay.ask(&call()).await;
+    assert_eq!((answer.status, up.requests().len()), (401, 0), "{}", answer.text());
+    assert_eq!(relay.ask(&call().header("x-steady-token", "another")).await.status, 403);
+    assert_eq!(relay.ask(&call().header("x-steady-token", TOKEN)).await.status, 200);
+    assert_eq!(relay.ask(&call().header("authorization", "Bearer k")).await.status, 200);
+    assert_eq!(up.requests().len(), 2);
 }

@@ -1,8 +1,8 @@
 //! A relay of the client's own: what other programs get of it.
 
-use relay_sim::Upstream;
+use relay_sim::{Script, Upstream};
 
-use crate::place::{ASKS, Place, good, run, taken_apart};
+use crate::place::{ASKS, Place, QUICK, busy, good, run, taken_apart};
 
 #[tokio::test]
 async fn any_program_is_moved_and_its_own_address_is_the_upstream() {
@@ -36,4 +36,20 @@ async fn whoever_has_no_key_gets_by_without_the_sessions_upstreams() {
     assert_eq!(up.requests().len(), 0);
     let (_, key) = taken_apart(&out[out.rfind("http://127.").unwrap()..]);
     assert!(!said.contains(&key), "{said}");
+}
+
+#[tokio::test]
+async fn a_token_is_not_in_the_way_of_the_session_and_keeps_all_others_out() {
+    let up = Upstream::start(Script::of([busy(), good()])).await.unwrap();
+    let place = Place::new();
+    place.settings(QUICK);
+    let others = "curl -sS -H 'authorization: Bearer k' -d '{}' \"${OPENAI_BASE_URL%%/~*}/v1/responses\"\n";
+    place.client("job", &format!("{ASKS}{others}"));
+    let mut command = place.program(&["run", "--own", "--", "job"]);
+    command.env("OPENAI_BASE_URL", format!("{}/v1", up.url())).env("STEADY_RELAY_TOKEN", "0123456789abcdef");
+    let (code, out, said) = run(&mut command).await;
+    assert!(place.read("answer").contains("response.completed"), "{code} {said} {}", place.read("answer"));
+    assert!(out.contains("x-steady-token"), "{out}");
+    assert_eq!(up.requests().len(), 2);
+    assert!(said.contains("1 call met capacity errors, recovered, "), "{said}");
 }

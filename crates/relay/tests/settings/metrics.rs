@@ -50,6 +50,21 @@ async fn what_the_relay_did_is_read_at_a_port_of_its_own() {
 }
 
 #[tokio::test]
+async fn they_are_read_under_every_name_of_the_relay() {
+    let home = Home::with_config("[relay]\nnames = [\"relay.lan\"]\n");
+    let mut relay = home.serve(&["--metrics-port", "0"]).await;
+    relay.says("metrics are at").await;
+    let said = relay.said();
+    let port = said.split_once("metrics are at http://127.0.0.1:").unwrap().1;
+    let port = port.split(|sign: char| !sign.is_ascii_digit()).next().unwrap();
+    for (name, status) in [("relay.lan", 200), ("evil.example", 403)] {
+        assert_eq!(scraped(&said, &[("host", &format!("{name}:{port}"))]).await.status, status, "{name}");
+        let own = format!("{name}:{}", relay.addr.port());
+        assert_eq!(relay.ask(&Request::get("/healthz").header("host", &own)).await.status, status, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_port_that_is_taken_is_said_by_its_flag() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
