@@ -134,6 +134,9 @@ mod tests {
             let plan = planned(name, url, None, &[key, ("ANTHROPIC_API_KEY", "sk-proj-abc")]);
             assert!(!plan.has_key && !plan.request.headers.contains_key("authorization"), "{name}");
         }
+        // The token of a sign-in is the client's alone.
+        let token = ("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-abc");
+        assert!(!planned("anthropic", "https://api.anthropic.com", None, &[token]).has_key);
         let google = planned("gemini", "https://g.example", None, &[("GOOGLE_API_KEY", "AIzaX")]);
         assert_eq!(google.request.headers["x-goog-api-key"], "AIzaX");
     }
