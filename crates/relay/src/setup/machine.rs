@@ -130,6 +130,14 @@ impl Machine<'_> {
         (self.exists)(path)
     }
 
+    /// Whether a program is found by its bare name.
+    pub(super) fn has_program(&self, name: &str) -> bool {
+        let endings: &[&str] = if self.system == System::Windows { &[".exe", ".cmd"] } else { &[""] };
+        let path = (self.env)("PATH").unwrap_or_default();
+        let mut folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+        folders.any(|folder| endings.iter().any(|ending| self.has(&folder.join(format!("{name}{ending}")))))
+    }
+
     pub(super) fn text(&self, path: &Path) -> Held {
         match (self.read)(path) {
             Ok(bytes) => held(&bytes),

@@ -105,13 +105,10 @@ pub(super) fn plan(
     journal: &Journal,
     wish: &Wish,
 ) -> Plan {
-    let look = Look { machine, relay, lang };
+    let look = Look { machine, relay, lang, named: &wish.clients };
     let mut planner = Planner { look, journal, wish, plan: Plan::default(), group: 0 };
     let named = !wish.clients.is_empty() || !wish.env_files.is_empty();
-    let mut found = match (named, wish.clients.as_slice()) {
-        (true, []) => Vec::new(),
-        (_, only) => clients::find(look, only),
-    };
+    let mut found = if named && wish.clients.is_empty() { Vec::new() } else { clients::find(look) };
     for client in &wish.clients {
         if !found.iter().any(|finding| finding.client == *client) {
             let why = words::not_found(lang, client.name());

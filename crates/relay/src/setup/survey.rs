@@ -170,14 +170,14 @@ pub fn survey(lang: Lang, machine: &Machine<'_>, relay: &RelayAt) -> Vec<ClientS
     let known = RefCell::new(BTreeMap::new());
     let who = |at| *known.borrow_mut().entry(at).or_insert_with(|| (machine.who)(at));
     let machine = Machine { who: &who, ..machine.clone() };
-    let look = Look { machine: &machine, relay, lang };
-    clients::find(look, &[]).into_iter().filter_map(|finding| state(look, finding)).collect()
+    let look = Look { machine: &machine, relay, lang, named: &[] };
+    clients::find(look).into_iter().filter_map(|finding| state(look, finding)).collect()
 }
 
 /// Where an address leads that is told in another way than by a file.
 #[must_use]
 pub fn told(machine: &Machine<'_>, relay: &RelayAt, key: &str, url: &str) -> Told {
-    let look = Look { machine, relay, lang: Lang::English };
+    let look = Look { machine, relay, lang: Lang::English, named: &[] };
     Told { key: key.to_owned(), shown: shown(url), standing: standing(look, Some(url)) }
 }
 

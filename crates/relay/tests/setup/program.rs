@@ -360,7 +360,7 @@ fn wrong_words_are_told() {
         ),
         ("setup env-file", 2, "error: `env-file` needs a path\n"),
         ("undo nobody", 2, "`nobody` is not a client"),
-        ("setup codex --yes", 1, "codex: not set up: was not found on this machine"),
+        ("setup vscode --yes", 1, "vscode: not set up: was not found on this machine"),
         ("setup", 1, "error: no client was found on this machine\nhint: "),
         ("setup --status", 1, "error: no client was found"),
         ("setup --port 0", 2, "error: the relay has no port of its own"),
@@ -379,4 +379,29 @@ fn it_speaks_chinese_where_its_user_does() {
     // What stands in the file is known to undo in any language.
     assert_eq!(home.run("undo").code, 0);
     assert!(!home.read(CODEX).contains("openai_base_url"));
+}
+
+#[test]
+fn a_client_that_was_never_started_is_set_up_and_leaves_nothing_behind() {
+    // By its name, or by its program on the PATH.
+    for (line, is_installed) in [("setup codex claude opencode --yes", false), ("setup --yes", true)] {
+        let home = Home::new();
+        for client in ["codex", "claude", "opencode"].iter().filter(|_| is_installed) {
+            home.write(&format!("bin/{client}"), "");
+            home.write(&format!("bin/{client}.exe"), "");
+        }
+        let before = home.files();
+        let set_up = ended(home.program(line).env("PATH", home.0.join("bin")));
+        assert_eq!(set_up.code, 0, "{}{}", set_up.out, set_up.err);
+        assert!(
+            home.read(CODEX).contains("openai_base_url") && home.read(CLAUDE).contains("ANTHROPIC_BASE_URL")
+        );
+        let undone = home.run("undo");
+        assert_eq!((undone.code, home.files()), (0, before), "{}", undone.err);
+        assert!(!home.0.join(".codex").exists(), "the folder was made for the file");
+    }
+    let nobody = Home::new().run("setup --yes");
+    assert_eq!((nobody.code, nobody.out.as_str()), (1, ""), "{}", nobody.err);
+    let told = Home::new().run("setup continue cline --yes");
+    assert!(told.out.contains("config.yaml") || told.err.contains("config.yaml"), "{}{}", told.out, told.err);
 }

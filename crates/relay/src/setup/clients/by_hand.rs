@@ -7,19 +7,22 @@
 
 use super::super::address::shown;
 use super::vscode::editors;
-use super::{Client, Finding, Format, Home, Look, Way};
+use super::{Client, Finding, Format, Home, Look, Side, Way};
 use crate::words::setup as words;
 
 pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
     let (lang, base) = (look.lang, shown(&look.relay.base()));
     let folder = home.path.join(".continue");
-    let file = ["config.yaml", "config.json"].map(|name| folder.join(name));
-    if let Some(file) = file.into_iter().find(|file| look.machine.has(file)) {
+    let [yaml, json] = ["config.yaml", "config.json"].map(|name| folder.join(name));
+    let is_asked = |client| look.named.contains(&client) && home.side == Side::Here;
+    let there = [&yaml, &json].into_iter().find(|file| look.machine.has(file)).cloned();
+    if let Some(file) = there.or_else(|| is_asked(Client::Continue).then_some(yaml)) {
         let shown = file.display().to_string();
         let mut finding = Finding::new(Client::Continue, "Continue", home, file, Format::Json);
         finding.way = Way::ByHand(vec![words::continue_by_hand(lang, &shown, &base)]);
         found.push(finding);
     }
+    let before = found.len();
     for editor in editors(look.machine, home) {
         for (extension, name) in
             [("saoudrizwan.claude-dev", "Cline"), ("rooveterinaryinc.roo-cline", "Roo Code")]
@@ -32,5 +35,10 @@ pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
                 found.push(finding);
             }
         }
+    }
+    if found.len() == before && is_asked(Client::Cline) {
+        let mut finding = Finding::new(Client::Cline, "Cline", home, std::path::PathBuf::new(), Format::Json);
+        finding.way = Way::ByHand(vec![words::cline_by_hand(lang, "Cline, Roo Code", &base)]);
+        found.push(finding);
     }
 }

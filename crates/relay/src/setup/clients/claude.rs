@@ -22,7 +22,7 @@ pub(super) fn folder_in(machine: &Machine<'_>, home: &Home) -> PathBuf {
 
 pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
     let folder = folder_in(look.machine, home);
-    if !look.machine.has(&folder) {
+    if !look.finds(Client::Claude, home, &folder) {
         return;
     }
     let file = folder.join("settings.json");

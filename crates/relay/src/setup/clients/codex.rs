@@ -24,7 +24,7 @@ pub(super) fn folder_in(machine: &Machine<'_>, home: &Home) -> PathBuf {
 
 pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
     let folder = folder_in(look.machine, home);
-    if !look.machine.has(&folder) {
+    if !look.finds(Client::Codex, home, &folder) {
         return;
     }
     let file = folder.join("config.toml");

@@ -16,7 +16,7 @@ const BY_KEY: &str = "gemini-api-key";
 
 pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
     let folder = home.path.join(".gemini");
-    if !look.machine.has(&folder) {
+    if !look.finds(Client::Gemini, home, &folder) {
         return;
     }
     let mut variables = Finding::new(Client::Gemini, "Gemini CLI", home, folder.join(".env"), Format::Env)

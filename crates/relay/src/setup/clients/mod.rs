@@ -133,9 +133,19 @@ pub(super) struct Look<'a> {
     pub(super) machine: &'a Machine<'a>,
     pub(super) relay: &'a RelayAt,
     pub(super) lang: Lang,
+    /// The clients that were asked for by name; none: all that are there.
+    pub(super) named: &'a [Client],
 }
 
 impl Look<'_> {
+    /// Whether a client is on this machine: it has left its folder there, or is installed and was never started, or the
+    /// user says so.
+    fn finds(&self, client: Client, home: &Home, folder: &Path) -> bool {
+        let is_said = self.named.contains(&client);
+        let is_installed = || self.machine.has_program(client.name());
+        self.machine.has(folder) || home.side == Side::Here && (is_said || is_installed())
+    }
+
     /// A file as a document; a finding is made of what went wrong.
     fn open(&self, finding: &mut Finding) -> Option<Document> {
         let bad = match self.machine.text(&finding.file) {
@@ -195,7 +205,7 @@ impl Finding {
 }
 
 /// Every client that is there, in every home; of these clients alone, where some are named.
-pub(super) fn find(look: Look<'_>, only: &[Client]) -> Vec<Finding> {
+pub(super) fn find(look: Look<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for home in look.machine.homes() {
         let mut here = Vec::new();
@@ -210,7 +220,7 @@ pub(super) fn find(look: Look<'_>, only: &[Client]) -> Vec<Finding> {
         }
         found.extend(here);
     }
-    found.retain(|finding| only.is_empty() || only.contains(&finding.client));
+    found.retain(|finding| look.named.is_empty() || look.named.contains(&finding.client));
     found
 }
 

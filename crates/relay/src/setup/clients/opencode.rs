@@ -11,7 +11,7 @@ use crate::words::setup as words;
 
 pub(super) fn look(look: Look<'_>, home: &Home, found: &mut Vec<Finding>) {
     let folder = folder(look.machine, home, "XDG_CONFIG_HOME", ".config").join("opencode");
-    if !look.machine.has(&folder) {
+    if !look.finds(Client::Opencode, home, &folder) {
         return;
     }
     let commented = folder.join("opencode.jsonc");
