@@ -31,6 +31,7 @@ pub use watch::{Link, Watch};
 pub use crate::sessions::SessionKey;
 use crate::sessions::forwarding;
 use crate::sessions::said::{NamedUrl, Sums, VERSION, Wanted};
+use crate::setup::shown;
 use crate::target::{Upstream, is_version};
 use crate::words::{lang, run, settings};
 use relay_core::Lang;
@@ -238,7 +239,7 @@ impl Plan {
     fn stand_in(&mut self, name: &str, own: &Own, relay: RelayAddr) -> Result<String, RunError> {
         let Own { url, origin } = own;
         let upstream = own_upstream(url, origin, relay)?;
-        let notice = run::forwards_to(lang(), &upstream.url.to_string(), origin);
+        let notice = run::forwards_to(lang(), &shown(&upstream.url.to_string()), origin);
         if !self.notices.contains(&notice) {
             self.notices.push(notice);
         }
@@ -306,7 +307,7 @@ fn no_proxy(around: Surroundings<'_>) -> Vec<(OsString, OsString)> {
 fn own_upstream(url: &str, origin: &str, relay: RelayAddr) -> Result<Upstream, RunError> {
     let upstream = forwarding(url).map_err(|why| RunError::Url { origin: origin.to_owned(), why })?;
     if relay.is(&upstream) {
-        return Err(RunError::Itself { origin: origin.to_owned(), url: url.to_owned() });
+        return Err(RunError::Itself { origin: origin.to_owned(), url: shown(url) });
     }
     Ok(upstream)
 }

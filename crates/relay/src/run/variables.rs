@@ -176,6 +176,16 @@ mod tests {
     }
 
     #[test]
+    fn what_may_be_a_secret_in_an_address_is_not_said() {
+        let nested = Machine::new().env("OPENAI_BASE_URL", "http://relay.lan:8787/~0123456789abcdef/v1");
+        let plan = nested.plan(&["sh"]).unwrap();
+        assert!(plan.notices.iter().all(|told| !told.contains("0123456789abcdef")), "{:?}", plan.notices);
+        let itself = Machine::new().env("OPENAI_BASE_URL", "http://127.0.0.1:4567/~0123456789abcdef/v1");
+        let told = itself.plan(&["sh"]).unwrap_err().to_string();
+        assert!(told.contains("/~") && !told.contains("0123456789abcdef"), "{told}");
+    }
+
+    #[test]
     fn an_address_that_is_the_relay_or_none_is_refused() {
         let itself = Machine::new().env("ANTHROPIC_BASE_URL", "http://localhost:4567");
         assert!(matches!(itself.plan(&["sh"]), Err(RunError::Itself { .. })));
