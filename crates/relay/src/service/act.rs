@@ -4,14 +4,13 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use relay_core::Lang;
 use serde::Serialize;
 
 use super::obstacle::{Facts, Obstacle};
-use super::{Aim, Job, Order, Record, ServiceError, System, User, Written, launchd, systemd, tasks};
+use super::{Aim, Job, Order, Record, ServiceError, System, User, Written, give, launchd, systemd, tasks};
 use crate::clock::{Clock as _, SystemClock};
 use crate::private;
 use crate::running::who::{self, Who};
@@ -185,6 +184,7 @@ impl Manager {
     pub fn install(&self, job: &Job) -> Result<Installed, ServiceError> {
         let before = self.installed()?.into_iter().next().map(|(_, record)| record);
         let patience = self.patience();
+        let drain = self.drain();
         let files = self.files(job)?;
         for file in &files {
             let failed = |error| ServiceError::File(file.path.clone(), error);
@@ -193,12 +193,16 @@ impl Manager {
             private::replace(&file.path, &encoded(file)).map_err(failed)?;
         }
         let moved = before.as_ref().is_some_and(|before| before.addresses != job.addresses);
-        run_all(&match self.system {
+        let orders = match self.system {
             System::Systemd => systemd::install_orders(moved),
             System::Launchd => launchd::install_orders(&self.user, patience)?,
             System::Tasks => tasks::install_orders(&self.user)?,
-        })?;
-        Ok(Installed { files: files.into_iter().map(|file| file.path).collect(), before })
+        };
+        let files: Vec<PathBuf> = files.into_iter().map(|file| file.path).collect();
+        match run_all(&orders, drain.max(self.drain())) {
+            Ok(()) => Ok(Installed { files, before }),
+            Err(error) => Err(ServiceError::Left(Box::new(error), files)),
+        }
     }
 
     /// How long what is installed takes to stop, at most, where its file tells.
@@ -213,11 +217,14 @@ impl Manager {
     /// Where nothing is, or the service manager refuses.
     pub fn start(&self) -> Result<Record, ServiceError> {
         let record = self.record()?;
-        run_all(&match self.system {
-            System::Systemd => systemd::start_orders(),
-            System::Launchd => launchd::start_orders(&self.user)?,
-            System::Tasks => tasks::start_orders(),
-        })?;
+        run_all(
+            &match self.system {
+                System::Systemd => systemd::start_orders(),
+                System::Launchd => launchd::start_orders(&self.user)?,
+                System::Tasks => tasks::start_orders(),
+            },
+            self.drain(),
+        )?;
         Ok(record)
     }
 
@@ -227,18 +234,22 @@ impl Manager {
     /// Where nothing is installed, or the service manager refuses.
     pub fn stop(&self) -> Result<Record, ServiceError> {
         let record = self.record()?;
-        run_all(&match self.system {
-            System::Systemd => systemd::stop_orders(),
-            System::Launchd => launchd::stop_orders(&self.user, self.patience()),
-            System::Tasks => tasks::stop_orders(),
-        })?;
+        run_all(
+            &match self.system {
+                System::Systemd => systemd::stop_orders(),
+                System::Launchd => launchd::stop_orders(&self.user, self.patience()),
+                System::Tasks => tasks::stop_orders(),
+            },
+            self.drain(),
+        )?;
         Ok(record)
     }
 
-    /// Stops it and deletes its files, and the folders that are empty then; works without a service manager, too.
+    /// Stops it and deletes its files, and the folders that are empty then; works without a service manager, too, where
+    /// nothing runs.
     ///
     /// # Errors
-    /// Where a file is not ours or cannot be deleted.
+    /// Where it cannot be stopped, or a file is not ours or cannot be deleted.
     pub fn remove(&self) -> Result<Vec<(PathBuf, Record)>, ServiceError> {
         let files = self.installed()?;
         if files.is_empty() {
@@ -249,7 +260,7 @@ impl Manager {
             System::Launchd => (launchd::remove_orders(&self.user, self.patience()), Vec::new()),
             System::Tasks => (tasks::remove_orders(), Vec::new()),
         };
-        run_all(&before)?;
+        self.stopped_by(&before, &files)?;
         for (path, _) in &files {
             fs::remove_file(path).map_err(|error| ServiceError::File(path.clone(), error))?;
         }
@@ -262,8 +273,51 @@ impl Manager {
             }
             let _kept = fs::remove_dir(&folder).and_then(|()| folder.parent().map_or(Ok(()), fs::remove_dir));
         }
-        run_all(&after)?;
+        run_all(&after, Duration::ZERO)?;
         Ok(files)
+    }
+
+    /// Gives the orders before a removal, of which the first stops the service: while it may run, its files stay, as
+    /// nothing else could stop it.
+    fn stopped_by(&self, orders: &[Order], files: &[(PathBuf, Record)]) -> Result<(), ServiceError> {
+        let Some((stop, others)) = orders.split_first() else { return Ok(()) };
+        // systemd refuses to stop what it has no file of.
+        let is_there = |word: &String| {
+            !systemd::UNITS.contains(&word.as_str()) || files.iter().any(|(path, _)| path.ends_with(word))
+        };
+        let line = stop.line.iter().filter(|word| is_there(word)).cloned().collect();
+        let stop = Order { line, aim: Aim::Succeed };
+        if let Err(error) = give::run(&stop, give::limit(&stop, self.drain())) {
+            let mut addresses = files.iter().flat_map(|(_, record)| &record.addresses);
+            let is_over = match self.system {
+                System::Systemd => {
+                    self.is_there().is_err() && addresses.all(|at| who::ask(*at) == Who::Nobody)
+                }
+                // What is not loaded cannot be stopped.
+                System::Launchd => run(&launchd::status_order(&self.user)).is_err(),
+                System::Tasks => addresses.all(|at| who::ask(*at) == Who::Nobody),
+            };
+            if !is_over {
+                return Err(error);
+            }
+        }
+        for order in others {
+            match run(order) {
+                // A task that is still known goes on at the next login.
+                Err(error) if self.system == System::Tasks && run(&tasks::status_order()).is_ok() => {
+                    return Err(error);
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// How long the installed service may take to stop, as its file says.
+    fn drain(&self) -> Duration {
+        let paths = self.paths().unwrap_or_default();
+        let texts = paths.iter().filter_map(|path| Some(decoded(&private::read(path, LONGEST).ok()?)));
+        Duration::from_secs(texts.filter_map(|text| stops_within(&text)).max().unwrap_or_default())
     }
 
     /// How it is.
@@ -322,6 +376,14 @@ impl Manager {
     }
 }
 
+/// The seconds after which systemd or launchd kills what does not stop.
+fn stops_within(text: &str) -> Option<u64> {
+    let (_, rest) =
+        text.split_once("TimeoutStopSec=").or_else(|| text.split_once("<key>ExitTimeOut</key>"))?;
+    let digits = rest.trim_start().trim_start_matches("<integer>");
+    digits.split(|sign: char| !sign.is_ascii_digit()).next()?.parse().ok()
+}
+
 /// Whether there is a program that can be started.
 #[must_use]
 pub fn is_program(path: &Path) -> bool {
@@ -346,15 +408,19 @@ fn obstacle() -> Option<Obstacle> {
     })
 }
 
-fn run_all(orders: &[Order]) -> Result<(), ServiceError> {
+fn run_all(orders: &[Order], drain: Duration) -> Result<(), ServiceError> {
     for order in orders {
+        let give = || give::run(order, give::limit(order, drain));
+        let ran = give();
         match order.aim {
-            Aim::Succeed => drop(run(order)?),
-            Aim::Try => drop(run(order)),
+            Aim::Succeed => drop(ran?),
+            Aim::Try => {}
             Aim::Fail(patience) => {
                 let begun = SystemClock.now();
-                while run(order).is_ok() && SystemClock.now().since(begun) < patience {
+                let mut goes_on = ran.is_ok();
+                while goes_on && SystemClock.now().since(begun) < patience {
                     std::thread::sleep(ASKING);
+                    goes_on = give().is_ok();
                 }
             }
         }
@@ -362,20 +428,9 @@ fn run_all(orders: &[Order]) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// Gives one order; what it printed.
+/// Asks something that needs no waiting.
 fn run(order: &Order) -> Result<String, ServiceError> {
-    let line = || order.line.join(" ");
-    let Some((program, arguments)) = order.line.split_first() else { return Ok(String::new()) };
-    let ran = Command::new(program).args(arguments).stdin(Stdio::null()).output();
-    let ran = ran.map_err(|error| ServiceError::Refused(line(), error.to_string()))?;
-    if ran.status.success() {
-        return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr });
-    // The first lines say it; what follows is advice about another program.
-    let said: Vec<_> = said.lines().map(str::trim).filter(|line| !line.is_empty()).take(2).collect();
-    let said = if said.is_empty() { ran.status.to_string() } else { said.join(" ") };
-    Err(ServiceError::Refused(line(), said))
+    give::run(order, give::limit(order, Duration::ZERO))
 }
 
 fn encoded(file: &Written) -> Vec<u8> {
@@ -429,7 +484,7 @@ mod tests {
             assert_eq!(order.line[0], "launchctl");
             order.line[0] = script.display().to_string();
         }
-        run_all(&orders).unwrap();
+        run_all(&orders, Duration::ZERO).unwrap();
         let given = fs::read_to_string(home.join("orders")).unwrap();
         assert_eq!(given, "bootout\nprint\nprint\nprint\nenable\nbootstrap\n");
         fs::remove_dir_all(&home).unwrap();
@@ -455,6 +510,16 @@ mod tests {
             (State::Running, Who::Silent, true),
         ] {
             assert_eq!(status(state, answer).is_up(), is_up, "{state:?} {answer:?}");
+        }
+    }
+
+    #[test]
+    fn how_long_it_takes_to_stop_is_read_from_its_files() {
+        let user = User { home: Some("/home/me".into()), ..User::default() };
+        for system in [System::Systemd, System::Launchd] {
+            let manager = Manager { system, user: user.clone(), lang: Lang::English };
+            let files = manager.files(&job()).unwrap();
+            assert_eq!(files.iter().find_map(|file| stops_within(&file.text)), Some(310), "{system:?}");
         }
     }
 

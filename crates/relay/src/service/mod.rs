@@ -11,6 +11,7 @@
 //! the same name that somebody else wrote is told from ours.
 
 pub mod act;
+mod give;
 mod launchd;
 pub mod obstacle;
 mod quote;
@@ -248,6 +249,12 @@ pub enum ServiceError {
     File(PathBuf, io::Error),
     /// The service manager says no.
     Refused(String, String),
+    /// The service manager says nothing for so many seconds.
+    Hangs(String, u64),
+    /// The service could not be started, and these files are left.
+    Left(Box<Self>, Vec<PathBuf>),
+    /// systemd starts no program with such a path.
+    OddProgram(PathBuf),
     /// Nothing is installed.
     NotInstalled,
 }
@@ -257,7 +264,7 @@ impl ServiceError {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::AnyPort | Self::Odd(_) => 2,
+            Self::AnyPort | Self::Odd(_) | Self::OddProgram(_) => 2,
             Self::NoManager(_)
             | Self::NoHome(_)
             | Self::Taken(_)
@@ -265,6 +272,8 @@ impl ServiceError {
             | Self::NoProgram(_)
             | Self::File(..)
             | Self::Refused(..)
+            | Self::Hangs(..)
+            | Self::Left(..)
             | Self::NotInstalled => 1,
         }
     }
@@ -284,6 +293,12 @@ impl std::fmt::Display for ServiceError {
             Self::Odd(text) => say::odd(lang, text),
             Self::File(file, error) => say::file_failed(lang, &path(file), &error.to_string()),
             Self::Refused(line, said) => say::refused(lang, line, said),
+            Self::Hangs(line, seconds) => say::hangs(lang, line, *seconds),
+            Self::Left(error, files) => {
+                let files: Vec<_> = files.iter().map(|file| path(file)).collect();
+                say::left(lang, &error.to_string(), &files.join(", "))
+            }
+            Self::OddProgram(program) => say::odd_program(lang, &path(program)),
             Self::NotInstalled => say::not_installed(lang),
         };
         f.write_str(&words)

@@ -55,6 +55,10 @@ pub(super) fn folder(user: &User) -> Result<PathBuf, ServiceError> {
 
 /// The units of a job.
 pub(super) fn files(job: &Job, user: &User, lang: Lang) -> Result<Vec<Written>, ServiceError> {
+    // It refuses such a path however it is quoted.
+    if job.program.to_string_lossy().contains(['\'', '"', '\\']) {
+        return Err(ServiceError::OddProgram(job.program.clone()));
+    }
     let folder = folder(user)?;
     let texts = [service(job), socket(job), absent_socket(job), absent_service(job, lang), failed(job, lang)];
     let file = |(name, text): (&str, String)| Written { path: folder.join(name), text, is_utf16: false };
@@ -340,6 +344,18 @@ mod tests {
         for name in [SOCKET, ABSENT] {
             let socket = text_of(name);
             assert!(socket.contains("ListenStream=127.0.0.1:8787\nListenStream=[::1]:8787\n"), "{socket}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_systemd_does_not_start_is_refused() {
+        for odd in ["/home/it's/p", "/home/a\"b/p", "/home/a\\b/p"] {
+            let job = Job { program: odd.into(), ..job() };
+            let refused = files(&job, &user(), Lang::English);
+            assert!(
+                matches!(refused, Err(ServiceError::OddProgram(path)) if path == Path::new(odd)),
+                "{odd}"
+            );
         }
     }
 

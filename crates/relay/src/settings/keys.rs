@@ -185,7 +185,12 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         doc: "Names and addresses by which clients reach the relay beside `localhost`, 127.0.0.1 and ::1, such as \
               `relay.lan`. Its certificate and its own pages hold for them, too.",
         set: |relay, given| {
-            relay.names = given.texts()?.into_iter().map(host_name).collect::<Result<_, _>>()?;
+            let names = given.texts()?;
+            if names.len() > MOST_NAMES {
+                let hint = format!("write at most {MOST_NAMES} names");
+                return Err(Invalid::new("holds too many names", hint));
+            }
+            relay.names = names.into_iter().map(host_name).collect::<Result<_, _>>()?;
             Ok(())
         },
     },
@@ -232,6 +237,9 @@ fn websocket(given: &Given<'_>) -> Result<Websocket, Invalid> {
 fn http2(given: &Given<'_>) -> Result<Http2, Invalid> {
     given.choice(&Http2::ALL.map(|choice| (choice.name(), choice)))
 }
+
+/// Each name stands in the certificates, and those are read up to a size; this many of the longest fit.
+const MOST_NAMES: usize = 100;
 
 /// Reads a name of a host, or an address.
 fn host_name(text: &str) -> Result<String, Invalid> {

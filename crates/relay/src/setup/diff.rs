@@ -1,5 +1,6 @@
 //! The plan as a unified diff. Only what changes is shown, without the lines around it: those may hold secrets.
 
+use relay_core::redact::redact;
 use serde_json::Value;
 use similar::TextDiff;
 
@@ -26,14 +27,12 @@ fn of(edit: &FileEdit) -> String {
         edit.entries.iter().filter_map(|entry| Some(token(edit.format, entry.ours.last()?))).collect();
     let mut out = String::new();
     for line in unified.to_string().split_inclusive('\n') {
-        // A neighbour that only gets a comma may have a comment, and that may have anything.
-        let is_neighbour = !line.starts_with("@@")
-            && !line.starts_with("--- ")
-            && !line.starts_with("+++ ")
-            && !ours.iter().any(|value| line.contains(value));
-        match is_neighbour {
-            true => out += &relay_core::redact::redact(line),
-            false => out += line,
+        // What is ours is no secret, and beside it are keys alone; a key of another line may be odd.
+        let is_shown = ["@@", "--- ", "+++ "].iter().any(|head| line.starts_with(head))
+            || ours.iter().any(|value| line.contains(value));
+        match is_shown {
+            true => out += line,
+            false => out += &redact(line),
         }
     }
     out
@@ -41,9 +40,10 @@ fn of(edit: &FileEdit) -> String {
 
 fn masked(edit: &FileEdit, text: &str) -> String {
     let paths: Vec<Vec<String>> = edit.entries.iter().map(|entry| entry.path.clone()).collect();
+    let comments: Vec<&str> = edit.entries.iter().map(|entry| entry.comment.trim()).collect();
     // Both texts were read before, so this cannot fail; if it did, nothing would be shown.
     let read = Document::read(edit.format, text);
-    let mut text = read.map_or_else(|_| String::new(), |document| document.masked(&paths));
+    let mut text = read.map_or_else(|_| String::new(), |document| document.masked(&paths, &comments));
     // A last line that only gets its end is no change to be shown.
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');

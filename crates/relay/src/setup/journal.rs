@@ -110,7 +110,14 @@ impl Journal {
             Some(version) if version > u64::from(VERSION) => return Err(Unusable::Newer),
             Some(_) | None => return Err(Unusable::Broken),
         }
-        serde_json::from_value(value).map_err(|_not_ours| Unusable::Broken)
+        let mut journal: Self = serde_json::from_value(value).map_err(|_not_ours| Unusable::Broken)?;
+        // A key that said `null` and one that was not there are written alike, but for the text.
+        for entry in &mut journal.entries {
+            if entry.old.is_none() && !entry.raw.is_empty() {
+                entry.old = Some(Value::Null);
+            }
+        }
+        Ok(journal)
     }
 
     /// Its bytes.

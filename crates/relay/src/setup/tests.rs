@@ -393,6 +393,17 @@ fn an_undo_that_is_stopped_can_be_done_again() {
 }
 
 #[test]
+fn a_key_that_said_null_says_so_again() {
+    let scene = Scene::empty();
+    let text = "{\"env\":{\"ANTHROPIC_BASE_URL\":null}}";
+    scene.write(".claude/settings.json", text);
+    scene.setup();
+    assert!(scene.read(".claude/settings.json").contains("8787"));
+    scene.undo();
+    assert_eq!(scene.read(".claude/settings.json"), text);
+}
+
+#[test]
 fn what_somebody_changed_since_stays() {
     let scene = Scene::rich();
     scene.setup();

@@ -47,6 +47,24 @@ relay_core::words! {
         zh: "`{line}` 失败：{said}\n提示：`steady-relay service status` 可查看服务状态，原因见其日志";
     }
 
+    /// The service manager does not answer.
+    hangs(line: &str, seconds: u64) {
+        en: "`{line}` did not end within {seconds} s, and was stopped\nhint: the service manager may hang: see how it is, or log in anew, then do this again";
+        zh: "`{line}` 在 {seconds} 秒内未结束，已将其终止\n提示：服务管理器可能已卡住：请检查其状态或重新登录，然后重试";
+    }
+
+    /// The service was not started, and its files are there.
+    left(error: &str, files: &str) {
+        en: "{error}\nnote: these files are left: {files}; `steady-relay service remove` deletes them";
+        zh: "{error}\n说明：以下文件仍保留：{files}；可用 `steady-relay service remove` 删除";
+    }
+
+    /// A program that systemd does not start.
+    odd_program(path: &str) {
+        en: "systemd starts no program whose path holds a quote or a backslash: {path}\nhint: move the program to a folder with a plain name, then do this again";
+        zh: "systemd 无法启动路径中含引号或反斜杠的程序：{path}\n提示：请将程序移到名称普通的文件夹，然后重试";
+    }
+
     /// Nothing is installed.
     not_installed() {
         en: "no service is installed\nhint: `steady-relay service install` does it";

@@ -218,6 +218,9 @@ const PATTERNS: &[(&str, &str)] = &[
         "使用 https，或在该上游自己的项中写 allow_plaintext = true",
     ),
     // Headers, rules, routes.
+    ("{} holds what is no name of a host", "{0} 中有不是主机名的内容"),
+    ("{} holds too many names", "{0} 中的名称太多"),
+    ("write at most {} names", "最多写 {0} 个名称"),
     ("{} holds what is no header name", "{0} 中有不是请求头名称的内容"),
     ("{} holds `{}`, which belongs to the connection", "{0} 中的 `{1}` 属于连接本身"),
     ("leave it out: the relay sets it itself", "去掉它：中继会自行设置"),

@@ -115,6 +115,46 @@ async fn without_a_service_manager_nothing_is_written_and_the_way_out_is_told() 
     }
 }
 
+/// A service manager that refuses one verb.
+fn refusing(home: &Home, verb: &str) {
+    let script = format!(
+        "#!/bin/sh\nfor word; do [ \"$word\" = {verb} ] && {{ echo 'Job \033[2Jtimed out' >&2; exit 1; }}; done\nexit 0\n"
+    );
+    let path = home.write("bin/systemctl", &script);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[tokio::test]
+async fn what_cannot_be_stopped_is_not_removed() {
+    let home = Home::new();
+    with_manager(&home);
+    let port = free_port();
+    assert_eq!(run(&mut program(&home, &["service", "install", "--port", &port])).await.0, 0);
+    refusing(&home, "stop");
+    let (code, _, said) = run(&mut program(&home, &["service", "remove"])).await;
+    assert!(code == 1 && said.contains("stop") && said.contains("timed out"), "{said}");
+    assert!(!said.contains('\u{1b}') && !said.contains("removed"), "{said:?}");
+    assert!(home.path(UNITS).join("steady-relay.service").exists());
+    // Out of reach, and somebody is still there.
+    without_manager(&home);
+    let held = TcpListener::bind(format!("127.0.0.1:{port}")).unwrap();
+    assert_eq!(run(&mut program(&home, &["service", "remove"])).await.0, 1);
+    assert!(home.path(UNITS).join("steady-relay.service").exists());
+    drop(held);
+    let (code, _, said) = run(&mut program(&home, &["service", "remove"])).await;
+    assert!(code == 0 && !home.path(UNITS).exists(), "{said}");
+}
+
+#[tokio::test]
+async fn an_install_that_fails_says_what_it_left() {
+    let home = Home::new();
+    refusing(&home, "enable");
+    let (code, _, said) = run(&mut program(&home, &["service", "install", "--port", &free_port()])).await;
+    let unit = home.path(UNITS).join("steady-relay.service");
+    assert!(code == 1 && unit.exists() && said.contains(unit.to_str().unwrap()), "{said}");
+    assert!(said.contains("service remove"), "{said}");
+}
+
 #[tokio::test]
 async fn a_port_that_another_holds_and_one_that_is_any_are_refused() {
     let home = Home::new();

@@ -119,6 +119,32 @@ fn a_dry_run_shows_a_diff_without_secrets_and_writes_nothing() {
 }
 
 #[test]
+fn a_comment_on_a_line_that_is_edited_is_not_shown() {
+    let home = Home::new();
+    home.write(
+        CODEX,
+        "openai_base_url = \"https://gw.example.com/v1\" # token sk-proj-CANARYC1234567890123456 pass=hunter2\n",
+    );
+    home.write(
+        CLAUDE,
+        "{ /* sk-proj-CANARYC1234567890123456 */ \"env\": {\"PIN\": 7351, \"ANTHROPIC_BASE_URL\": \"https://gw.example.com\"}} // pass=hunter2\n",
+    );
+    home.write(
+        ".env",
+        "# pass=hunter2\nOPENAI_BASE_URL=https://gw.example.com/v1 # key sk-proj-CANARYC1234567890123456, pass=hunter2\n",
+    );
+    for line in ["setup --dry-run codex", "setup --dry-run claude", "setup --dry-run env-file .env"] {
+        let shown = home.run(line);
+        let all = format!("{}{}", shown.out, shown.err);
+        assert!(shown.code == 0 && shown.out.contains("gw.example.com"), "{line}: {all}");
+        assert!(shown.out.contains(&format!("http://127.0.0.1:{PORT}")), "{line}: {all}");
+        for secret in ["CANARY", "hunter2", "7351"] {
+            assert!(!all.contains(secret), "{line}: {all}");
+        }
+    }
+}
+
+#[test]
 fn nothing_is_written_without_a_yes() {
     let home = Home::with_clients();
     let before = home.files();

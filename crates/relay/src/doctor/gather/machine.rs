@@ -4,7 +4,6 @@
 use std::io::Read as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -12,10 +11,10 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use relay_core::config::Config;
 use serde_json::Value;
-use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::super::facts::{ClientVersion, Wsl};
+use super::asked::said;
 use crate::credential::{self, ManagedPlan};
 use crate::settings::Places;
 use crate::setup::Folders;
@@ -107,28 +106,10 @@ fn is_odd(first: &[u8]) -> bool {
 /// The clients that are on the PATH, each asked for its version.
 pub(super) async fn versions() -> Vec<ClientVersion> {
     let asked = CLIENTS.map(async |(client, program, measured)| {
-        let found = version_in(&said(program, "--version").await?)?;
+        let found = version_in(&said(program, "--version", SLOW).await?)?;
         Some(ClientVersion { client, found, measured })
     });
     join_all(asked).await.into_iter().flatten().collect()
-}
-
-/// What a program says, if it is there and says it soon.
-async fn said(program: &str, argument: &str) -> Option<String> {
-    // npm puts scripts there.
-    let names = if cfg!(windows) {
-        vec![format!("{program}.exe"), format!("{program}.cmd")]
-    } else {
-        vec![program.to_owned()]
-    };
-    for name in names {
-        let mut command = Command::new(&name);
-        command.arg(argument).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-        if let Ok(Ok(output)) = timeout(SLOW, command.output()).await {
-            return Some(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-    }
-    None
 }
 
 /// The first three numbers with points between them.
@@ -153,7 +134,7 @@ pub(super) async fn wsl() -> Option<Wsl> {
     if !in_wsl() {
         return None;
     }
-    Some(said("wslinfo", "--networking-mode").await.map_or(Wsl::Unknown, |mode| joined(&mode)))
+    Some(said("wslinfo", "--networking-mode", SLOW).await.map_or(Wsl::Unknown, |mode| joined(&mode)))
 }
 
 fn joined(mode: &str) -> Wsl {

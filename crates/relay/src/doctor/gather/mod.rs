@@ -1,6 +1,7 @@
 //! Finds the facts out, all side by side, and none of it for longer than some ten seconds: what is not known by then is not
 //! known. Nothing is written, and no request carries a credential.
 
+mod asked;
 mod clients;
 mod machine;
 mod upstreams;

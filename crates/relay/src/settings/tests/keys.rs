@@ -726,3 +726,14 @@ fn a_notice_on_the_desktop_takes_a_feature() {
 fn a_notice_on_the_desktop_can_be_wanted() {
     assert!(good("[waiting]\ndesktop = true").waiting.desktop);
 }
+
+#[test]
+fn no_more_names_are_taken_than_a_certificate_can_hold() {
+    let with = |count: usize| {
+        let names: Vec<_> = (0..count).map(|at| format!("\"{at}.{}\"", ["abcdefgh"; 26].join("."))).collect();
+        load_all(&format!("[relay]\nnames = [{}]\n", names.join(",")), &[], Flags::default())
+    };
+    assert!(with(100).is_ok());
+    let error = with(101).unwrap_err().to_string();
+    assert!(error.contains("`relay.names` holds too many names") && error.contains("at most 100"), "{error}");
+}

@@ -6,6 +6,7 @@
 //!
 //! What differs between formats (how a key is put in, how it is taken out) is in a file for each.
 
+mod comments;
 mod env;
 mod json;
 mod toml;
@@ -366,12 +367,15 @@ impl Document {
         }
     }
 
-    /// The text for a screen: every value but those at these paths is hidden, and of those what is secret in an address.
-    pub(super) fn masked(&self, shown: &[Vec<String>]) -> String {
+    /// The text for a screen: every value but those at these paths is hidden, and of those what is secret in an address;
+    /// every comment, too, but these.
+    pub(super) fn masked(&self, shown: &[Vec<String>], comments: &[&str]) -> String {
         let names: Vec<_> = shown.iter().flatten().filter_map(|step| element(step)).collect();
         let spans = shown.iter().filter_map(|path| Some(self.item(path).ok()??.item.span.clone())).collect();
-        let mut mask = Mask { names, spans, cuts: Vec::new() };
+        let mut mask = Mask { names, spans, cuts: Vec::new(), values: Vec::new() };
         mask.over(&self.root);
+        mask.values.sort_by_key(|value| value.start);
+        mask.cuts.extend(comments::hidden(self.format, &self.text, &mask.values, comments));
         self.with(&mask.cuts)
     }
 }
@@ -383,10 +387,15 @@ struct Mask<'a> {
     /// Values that are shown by where they stand.
     spans: Vec<Range<usize>>,
     cuts: Vec<(Range<usize>, String)>,
+    /// Every value that is neither a table nor a list.
+    values: Vec<Range<usize>>,
 }
 
 impl Mask<'_> {
     fn over(&mut self, item: &Item) {
+        if matches!(item.node, Node::Scalar(_)) {
+            self.values.push(item.span.clone());
+        }
         match &item.node {
             Node::Table(entries) => entries.iter().for_each(|entry| self.over(&entry.item)),
             Node::List(items) => items.iter().for_each(|item| self.over(item)),
@@ -400,7 +409,9 @@ impl Mask<'_> {
                     self.cuts.push((item.span.clone(), format!("\"{fresh}\"")));
                 }
             }
-            Node::Scalar(_) => {}
+            // An empty file says nothing where nothing stands.
+            Node::Scalar(_) if self.spans.contains(&item.span) || item.span.is_empty() => {}
+            Node::Scalar(_) => self.cuts.push((item.span.clone(), "…".to_owned())),
         }
     }
 }

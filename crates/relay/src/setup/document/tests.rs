@@ -221,10 +221,10 @@ fn flaws_have_a_place_and_no_text() {
 fn other_values_are_hidden() {
     let text = "{\"env\": {\"TOKEN\": \"secret7\", \"URL\": \"https://me:secret7@gw.example/v1\"}, \"n\": [\"secret7\", 5]}";
     let document = Document::read(Format::Json, text).unwrap();
-    let masked = document.masked(&[path(&["env", "URL"])]);
+    let masked = document.masked(&[path(&["env", "URL"])], &[]);
     assert_eq!(
         masked,
-        "{\"env\": {\"TOKEN\": \"…\", \"URL\": \"https://…@gw.example/v1\"}, \"n\": [\"…\", 5]}"
+        "{\"env\": {\"TOKEN\": \"…\", \"URL\": \"https://…@gw.example/v1\"}, \"n\": [\"…\", …]}"
     );
 }
 
