@@ -120,7 +120,7 @@ impl Manager {
     /// With that.
     pub fn is_there(&self) -> Result<(), ServiceError> {
         match self.system {
-            System::Systemd => obstacle().map_or(Ok(()), |obstacle| Err(ServiceError::NoManager(obstacle))),
+            System::Systemd => on_linux(),
             System::Launchd | System::Tasks => Ok(()),
         }
     }
@@ -291,7 +291,8 @@ impl Manager {
             let mut addresses = files.iter().flat_map(|(_, record)| &record.addresses);
             let is_over = match self.system {
                 System::Systemd => {
-                    self.is_there().is_err() && addresses.all(|at| who::ask(*at) == Who::Nobody)
+                    matches!(self.is_there(), Err(ServiceError::NoManager(_)))
+                        && addresses.all(|at| who::ask(*at) == Who::Nobody)
                 }
                 // What is not loaded cannot be stopped.
                 System::Launchd => run(&launchd::status_order(&self.user)).is_err(),
@@ -396,16 +397,22 @@ pub fn is_program(path: &Path) -> bool {
 }
 
 /// Looks around on a Linux.
-fn obstacle() -> Option<Obstacle> {
+fn on_linux() -> Result<(), ServiceError> {
+    let asked = run(&super::order(&["systemctl", "--user", "show", "--property=Version"]));
+    let answers = asked.is_ok();
+    if let Err(hangs @ ServiceError::Hangs(..)) = asked {
+        return Err(hangs);
+    }
     let is_there = |path: &str| Path::new(path).exists();
-    Obstacle::on_linux(Facts {
-        answers: run(&super::order(&["systemctl", "--user", "show", "--property=Version"])).is_ok(),
+    let found = Obstacle::on_linux(Facts {
+        answers,
         is_booted: is_there("/run/systemd/system"),
         is_wsl: in_wsl(),
         is_container: is_there("/.dockerenv")
             || is_there("/run/.containerenv")
             || std::env::var_os("container").is_some(),
-    })
+    });
+    found.map_or(Ok(()), |obstacle| Err(ServiceError::NoManager(obstacle)))
 }
 
 fn run_all(orders: &[Order], drain: Duration) -> Result<(), ServiceError> {
