@@ -183,8 +183,8 @@ impl Manager {
     /// Where a file cannot be written or the service manager refuses.
     pub fn install(&self, job: &Job) -> Result<Installed, ServiceError> {
         let before = self.installed()?.into_iter().next().map(|(_, record)| record);
-        let patience = self.patience();
         let drain = self.drain();
+        let patience = self.patience();
         let files = self.files(job)?;
         for file in &files {
             let failed = |error| ServiceError::File(file.path.clone(), error);
@@ -302,14 +302,13 @@ impl Manager {
                 return Err(error);
             }
         }
-        for order in others {
-            match run(order) {
-                // A task that is still known goes on at the next login.
-                Err(error) if self.system == System::Tasks && run(&tasks::status_order()).is_ok() => {
-                    return Err(error);
-                }
-                Ok(_) | Err(_) => {}
-            }
+        run_all(others, Duration::ZERO)?;
+        // A task that is still known goes on at the next login.
+        if self.system == System::Tasks && run(&tasks::status_order()).is_ok() {
+            return Err(ServiceError::Refused(
+                "schtasks /Delete".to_owned(),
+                "the task is still there".to_owned(),
+            ));
         }
         Ok(())
     }
@@ -317,7 +316,7 @@ impl Manager {
     /// How long the installed service may take to stop, as its file says.
     fn drain(&self) -> Duration {
         let paths = self.paths().unwrap_or_default();
-        let texts = paths.iter().filter_map(|path| Some(decoded(&private::read(path, LONGEST).ok()?)));
+        let texts = paths.iter().filter_map(|path| Some(decoded(&private::read_open(path, LONGEST).ok()?)));
         Duration::from_secs(texts.filter_map(|text| stops_within(&text)).max().unwrap_or_default())
     }
 
@@ -417,17 +416,13 @@ fn on_linux() -> Result<(), ServiceError> {
 
 fn run_all(orders: &[Order], drain: Duration) -> Result<(), ServiceError> {
     for order in orders {
-        let give = || give::run(order, give::limit(order, drain));
-        let ran = give();
         match order.aim {
-            Aim::Succeed => drop(ran?),
-            Aim::Try => {}
+            Aim::Succeed => drop(give::run(order, give::limit(order, drain))?),
+            Aim::Try => drop(give::run(order, give::limit(order, drain))),
             Aim::Fail(patience) => {
                 let begun = SystemClock.now();
-                let mut goes_on = ran.is_ok();
-                while goes_on && SystemClock.now().since(begun) < patience {
+                while run(order).is_ok() && SystemClock.now().since(begun) < patience {
                     std::thread::sleep(ASKING);
-                    goes_on = give().is_ok();
                 }
             }
         }
