@@ -2,7 +2,7 @@
 //! events tell. What it is not: the address it is read at (that is [`crate::metrics_door`]).
 //!
 //! Every label takes a bounded set of values. Models are named by requests, and upstreams by settings: of each the first
-//! [`NAMES`] have a name of their own, and the rest is `other`.
+//! hundred have a name of their own, and the rest is `other`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
