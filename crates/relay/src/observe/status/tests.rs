@@ -1,0 +1,164 @@
+//! What is counted, and that the page is the one that is documented.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use relay_core::event::{Closing, Transport};
+use relay_core::evidence::Operation;
+use relay_core::gate::Shut;
+use serde_json::Value;
+
+use super::*;
+
+const DOCUMENTED: &str = include_str!("../../../../../docs/status.md");
+
+/// The keys in the first column of the table under this heading.
+fn documented(heading: &str) -> BTreeSet<String> {
+    let (_, section) = DOCUMENTED.split_once(&format!("\n## {heading}\n")).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    rows.map(|(key, _)| key.to_owned()).collect()
+}
+
+fn keys(value: &Value) -> BTreeSet<String> {
+    value.as_object().unwrap().keys().cloned().collect()
+}
+
+/// A call that is refused with `faults`, then ends like this.
+fn call(status: &Status, id: u64, faults: u32, outcome: Option<Outcome>) {
+    let see = |event| status.see(CallId(id), Moment::ZERO, &event);
+    let labels = Labels {
+        client: "codex",
+        dialect: "openai_responses",
+        operation: Operation::Generation,
+        transport: Transport::Http,
+        upstream: "openai".into(),
+        model: None,
+        profile: "interactive".into(),
+    };
+    see(Event::CallOpened { labels: labels.into(), inherited_sends: 0 });
+    see(Event::SendStarted { send: 1 });
+    let wait = Duration::from_secs(2);
+    for send in 2..faults + 2 {
+        see(Event::WaitStarted { send, wait, fault: Fault::AtCapacity, status: Some(503), code: None });
+        if outcome.is_some() {
+            see(Event::SendStarted { send });
+        }
+    }
+    let Some(outcome) = outcome else { return };
+    see(Event::CallClosed(Closing {
+        outcome,
+        why: None,
+        sends: faults + 1,
+        waited: wait * faults,
+        last_fault: (faults > 0).then_some(Fault::AtCapacity),
+        capacity_faults: faults,
+        maybe_billed_twice: 0,
+        took: wait * faults,
+    }));
+}
+
+#[test]
+fn the_page_has_the_keys_that_are_documented_and_no_others() {
+    let status = Status::default();
+    call(&status, 1, 1, None);
+    let name = LaneName { id: "0f".into(), model: None, upstream: "api.example".into() };
+    let place = Place { call: CallId(1), session: 7 << 32, position: 1, not_before: None };
+    let view = View {
+        shut: Some((Shut::Slow, Moment::ZERO)),
+        next: None,
+        hold: None,
+        waiting: 1,
+        line: vec![place],
+        pending: 0,
+        running: 0,
+        max_running: None,
+        recovery: None,
+        rate: None,
+        random: false,
+    };
+    let lanes = vec![(name, view)];
+    for news in [News::Loading, News::Again { wait: Duration::ZERO, tries: 2 }] {
+        status.notice(&Notice::Warming(Warming { upstream: "home".into(), model: Some("m".into()), news }));
+    }
+    let page = serde_json::to_value(status.page(Moment::ZERO, Moment::ZERO, lanes)).unwrap();
+    assert_eq!(keys(&page["lanes"][0]), documented("Lanes"));
+    assert_eq!(keys(&page["lanes"][0]["line"][0]), documented("A lane's line"));
+    assert_eq!(page["lanes"][0]["line"][0]["session"], "00000007");
+    assert_eq!(keys(&page["warming"][0]), documented("Warming"));
+    assert_eq!(
+        page["warming"][0],
+        serde_json::json!({"upstream": "home", "model": "m", "state": "loading", "tries": 2})
+    );
+    assert_eq!(keys(&page), documented("The page"));
+    assert_eq!(keys(&page["totals"]), documented("Totals"));
+    assert_eq!(keys(&page["open_calls"][0]), documented("Open calls"));
+}
+
+#[test]
+fn the_totals_of_the_documented_example_are_those_that_are_counted() {
+    assert!(
+        DOCUMENTED.contains(
+            "refused twice and then answered is one call, three sends, two waits, and one call saved"
+        )
+    );
+    let status = Status::default();
+    call(&status, 1, 2, Some(Outcome::Served));
+    let saved = Totals {
+        calls: 1,
+        sends: 3,
+        waits: 2,
+        waited_s: 4.0,
+        calls_sent_again: 1,
+        calls_short_of_capacity: 1,
+        calls_saved: 1,
+        met_fault: 1,
+        met_capacity: 1,
+        retried_sends: 3,
+        ..Totals::default()
+    };
+    assert_eq!(status.totals(), saved);
+    // An open call counts where it can; one that needs no help and one that is given up are not saved.
+    call(&status, 2, 1, None);
+    call(&status, 3, 0, Some(Outcome::Served));
+    call(&status, 4, 1, Some(Outcome::GaveUp));
+    let all = Totals {
+        calls: 4,
+        sends: 3 + 1 + 1 + 2,
+        waits: 4,
+        waited_s: 6.0,
+        calls_sent_again: 2,
+        calls_short_of_capacity: 2,
+        calls_lost: 1,
+        met_fault: 2,
+        met_capacity: 2,
+        retried_sends: 5,
+        ..saved
+    };
+    assert_eq!(status.totals(), all);
+}
+#[test]
+fn the_closing_line_counts_what_is_lost_among_what_met_a_fault() {
+    let status = Status::default();
+    let after = |outcome, capacity_faults| {
+        let closing = Closing {
+            outcome,
+            why: None,
+            sends: 1,
+            waited: Duration::ZERO,
+            last_fault: Some(Fault::AtCapacity),
+            capacity_faults,
+            maybe_billed_twice: 0,
+            took: Duration::ZERO,
+        };
+        status.see(CallId(1), Moment::ZERO, &Event::CallClosed(closing));
+        let sums = status.sums();
+        (sums.calls, sums.at_capacity, sums.lost, sums.sends)
+    };
+    assert_eq!(after(Outcome::Refused, 1), (1, 1, 1, 1));
+    assert_eq!(after(Outcome::Refused, 0), (2, 1, 2, 2));
+    assert_eq!(after(Outcome::GaveUp, 1), (3, 2, 3, 3));
+    // What is handed back at once is its client's affair.
+    assert_eq!(after(Outcome::Returned, 1), (3, 2, 3, 3));
+    assert_eq!(status.totals().calls_short_of_capacity, 3);
+}
