@@ -22,6 +22,9 @@ const SWEEP: Duration = Duration::from_secs(15);
 /// A connection that has just carried a whole answer may have a little to do before it can take another request; one
 /// that needs longer has more left than that.
 const TO_BECOME_READY: Duration = Duration::from_millis(100);
+/// Some upstreams close a connection after its answer without a word. A request that meets that close may have run, so
+/// a connection that has been idle for this long, and is known to be open still, goes before one that has just answered.
+const RESTED: Duration = Duration::from_millis(100);
 
 /// Who carries one request.
 pub(super) enum Carrier<B> {
@@ -66,7 +69,7 @@ impl<B: Payload> Pool<B> {
         Self { clock, limits, held: Mutex::new(held) }
     }
 
-    /// The newest connection that way that can carry a request now.
+    /// The newest connection that way that can carry a request now, of those that have rested if there are any.
     pub(super) async fn take(self: &Arc<Self>, way: &Way, may_be_stale: bool) -> Option<Carrier<B>> {
         if let Some(place) = self.place(way, may_be_stale) {
             return Some(Carrier::Shared(place));
@@ -98,11 +101,12 @@ impl<B: Payload> Pool<B> {
         let mut held = self.lock();
         let connections = held.idle.get_mut(way)?;
         let most = if may_be_stale { self.oldest_of_all() } else { self.limits.idle };
-        // If the newest is too old, all are.
-        if now.since(connections.last()?.idle_since) > most {
-            return None;
-        }
-        connections.pop()
+        let idle_for = |connection: &Connection<B>| now.since(connection.idle_since);
+        let rested = connections.partition_point(|connection| idle_for(connection) >= RESTED);
+        let newest = [rested, connections.len()].into_iter().filter_map(|count| count.checked_sub(1));
+        let chosen =
+            newest.into_iter().find(|at| connections.get(*at).is_some_and(|it| idle_for(it) <= most))?;
+        Some(connections.remove(chosen))
     }
 
     /// Asks whose part it is to connect that way. With [`Turn::Theirs`], wait, and look again.

@@ -65,6 +65,24 @@ async fn a_connection_idle_for_too_long_carries_no_post() {
     assert_eq!(connection_of(&upstreams, get(), &mut seen).await, 3, "nothing may after 90 s");
 }
 
+/// An upstream that closes after its answer without a word would close the one that has just answered.
+#[tokio::test]
+async fn a_connection_that_has_rested_goes_before_one_that_has_just_answered() {
+    let (listener, origin) = listen().await;
+    let mut seen = serve_ok(listener);
+    let clock = Arc::new(HandClock::default());
+    let upstreams = Upstreams::new(&no_trust(), Arc::<HandClock>::clone(&clock), limits());
+    let fresh = || Ask { fresh: true, ..post(&origin) };
+    assert_eq!(connection_of(&upstreams, post(&origin), &mut seen).await, 1);
+    clock.forward(Duration::from_millis(60));
+    assert_eq!(connection_of(&upstreams, fresh(), &mut seen).await, 2);
+    clock.forward(Duration::from_millis(60));
+    assert_eq!(connection_of(&upstreams, post(&origin), &mut seen).await, 1, "idle for 120 ms");
+    assert_eq!(connection_of(&upstreams, post(&origin), &mut seen).await, 1, "the newest: none has rested");
+    clock.forward(Duration::from_millis(120));
+    assert_eq!(connection_of(&upstreams, post(&origin), &mut seen).await, 1, "the newest: both have rested");
+}
+
 #[tokio::test]
 async fn what_the_upstream_closed_is_not_used() {
     let (listener, origin) = listen().await;
