@@ -316,8 +316,8 @@ impl Call {
     }
 
     /// The head of an answer arrived.
-    pub fn head_arrived(&mut self, status: u16) {
-        self.events.push(Event::HeadArrived { send: self.budget.own_sends(), status });
+    pub fn head_arrived(&mut self, status: u16, request_id: Option<Box<str>>) {
+        self.events.push(Event::HeadArrived { send: self.budget.own_sends(), status, request_id });
     }
 
     /// The answer belongs to the client from here on.
@@ -340,6 +340,12 @@ impl Call {
             evidence: failure.evidence,
             status: failure.status,
             code: failure.code.clone(),
+            rule: failure.rule.clone(),
+            told: match failure.advice {
+                Advice::Wait(told) => Some(told),
+                Advice::Useless | Advice::Silent => None,
+            },
+            usage: failure.usage,
         });
         self.capacity_faults += u32::from(failure.fault.is_capacity());
         if failure.told == Told::ByTransport {
@@ -529,7 +535,6 @@ impl Call {
             State::Done(_) | State::New | State::Ready | State::Waiting(_) | State::Flying => None,
         };
         Closing {
-            outcome,
             why,
             sends: self.budget.own_sends(),
             // A wait that was broken off is told as far as it went.
@@ -541,6 +546,7 @@ impl Call {
             capacity_faults: self.capacity_faults,
             maybe_billed_twice: self.budget.own_grants(),
             took: now.since(self.opened),
+            ..Closing::new(outcome)
         }
     }
 }

@@ -72,6 +72,8 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// What is written to the log.
     pub log: LogSettings,
+    /// What is kept of calls that are over.
+    pub history: HistorySettings,
     /// The language of what clients are told. `None`: nobody chose one, so the surroundings of the program decide.
     pub lang: Option<Lang>,
     /// The folder for what outlives a restart. `None`: nothing tells where that could be, so nothing outlives it.
@@ -109,6 +111,7 @@ impl Default for Config {
             ca_files: Vec::new(),
             allowed_origins: Vec::new(),
             log: LogSettings::default(),
+            history: HistorySettings::default(),
             lang: None,
             state_dir: None,
             metrics_port: None,
@@ -446,6 +449,34 @@ impl Default for LogSettings {
     fn default() -> Self {
         let (level, format) = (LogLevel::Info, LogFormat::Text);
         Self { level, format, file: None, max_size: 10 << 20, max_files: 5 }
+    }
+}
+
+/// What is kept of calls that are over, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistorySettings {
+    /// Whether anything is written to a file.
+    pub enabled: bool,
+    /// The file. `None`: the usual one in the state folder, where there is such a folder.
+    pub file: Option<PathBuf>,
+    /// Calls older than this go. 90 days show whether a month was better than the one before.
+    pub max_age: Duration,
+    /// The most bytes of the file; the oldest calls go first. 256 MiB hold about half a million calls.
+    pub max_size: u64,
+}
+
+impl Default for HistorySettings {
+    fn default() -> Self {
+        Self { enabled: true, file: None, max_age: Duration::from_secs(90 * 24 * 3600), max_size: 256 << 20 }
+    }
+}
+
+impl Config {
+    /// The file that the history is written to, if it is.
+    #[must_use]
+    pub fn history_file(&self) -> Option<PathBuf> {
+        let usual = || self.state_dir.as_ref().map(|folder| folder.join("history.sqlite"));
+        self.history.file.clone().or_else(usual).filter(|_| self.history.enabled)
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::evidence::{Evidence, Operation};
 use crate::fault::Fault;
+use crate::usage::Usage;
 
 /// The number of a call since the relay started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,6 +109,10 @@ pub struct Labels {
     pub model: Option<Box<str>>,
     /// The profile.
     pub profile: Box<str>,
+    /// The lane that it waits in: its id, which tells nothing of whose it is.
+    pub lane: Box<str>,
+    /// The id that the client gave the request, as a label.
+    pub request_id: Option<Box<str>>,
 }
 
 /// The summary of a call at its end.
@@ -129,6 +134,35 @@ pub struct Closing {
     pub maybe_billed_twice: u32,
     /// From accept to the end.
     pub took: Duration,
+    /// The status that the client got, where it got an answer.
+    pub status: Option<u16>,
+    /// The bytes of the request's body.
+    pub received: u64,
+    /// The bytes of the answer's body that went to the client.
+    pub sent: u64,
+    /// The tokens that the answer says it took.
+    pub usage: Option<Usage>,
+}
+
+impl Closing {
+    /// The summary of a call in which nothing happened before this.
+    #[must_use]
+    pub const fn new(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            why: None,
+            sends: 0,
+            waited: Duration::ZERO,
+            last_fault: None,
+            capacity_faults: 0,
+            maybe_billed_twice: 0,
+            took: Duration::ZERO,
+            status: None,
+            received: 0,
+            sent: 0,
+            usage: None,
+        }
+    }
 }
 
 /// Something that happened.
@@ -152,6 +186,8 @@ pub enum Event {
         send: u32,
         /// The answer's status.
         status: u16,
+        /// The id that the upstream gave the request, as a label.
+        request_id: Option<Box<str>>,
     },
     /// A send failed.
     FaultSeen {
@@ -165,6 +201,12 @@ pub enum Event {
         status: Option<u16>,
         /// The structured code, as a label.
         code: Option<Box<str>>,
+        /// Which rule found it, where an answer told of it.
+        rule: Option<Box<str>>,
+        /// How long the upstream asked to wait.
+        told: Option<Duration>,
+        /// The tokens that it says were spent.
+        usage: Option<Usage>,
     },
     /// The call waits before its next send.
     WaitStarted {

@@ -4,6 +4,7 @@ use crate::evidence::Evidence;
 use crate::fault::Fault;
 use crate::redact::{redact, starts_like_a_secret};
 use crate::retry_after::Advice;
+use crate::usage::Usage;
 
 /// Where in the exchange the failure was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,10 @@ pub struct Failure {
     pub barred: Option<Bar>,
     /// Where nothing was answered: the last thing that an earlier send of the same call was answered.
     pub earlier: Option<Box<Self>>,
+    /// Which rule found it, where an answer told of it; words of ours and of the settings.
+    pub rule: Option<Box<str>>,
+    /// The tokens that it says were spent.
+    pub usage: Option<Usage>,
 }
 
 impl Failure {
@@ -72,6 +77,8 @@ impl Failure {
             message: None,
             barred: None,
             earlier: None,
+            rule: None,
+            usage: None,
         }
     }
 

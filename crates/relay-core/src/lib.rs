@@ -51,6 +51,7 @@ pub mod redact;
 pub mod retry_after;
 pub mod sse;
 pub mod units;
+pub mod usage;
 pub mod wait;
 pub mod warm;
 pub mod words;

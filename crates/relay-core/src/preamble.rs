@@ -22,6 +22,7 @@ use crate::fault::Fault;
 use crate::json;
 use crate::moment::Moment;
 use crate::sse;
+use crate::usage::{Usage, usage};
 
 mod splitter;
 
@@ -139,6 +140,7 @@ pub struct Preamble {
     wall: SystemTime,
     rules: Arc<[Rule]>,
     because: Option<Because>,
+    usage: Option<Usage>,
 }
 
 impl Preamble {
@@ -162,6 +164,7 @@ impl Preamble {
             wall,
             rules: Arc::default(),
             because: None,
+            usage: None,
         }
     }
 
@@ -187,6 +190,12 @@ impl Preamble {
     #[must_use]
     pub const fn because(&self) -> Option<&Because> {
         self.because.as_ref()
+    }
+
+    /// The tokens that the answer says it took, as far as it was heard.
+    #[must_use]
+    pub const fn usage(&self) -> Option<Usage> {
+        self.usage
     }
 
     /// What to do at the head alone.
@@ -375,11 +384,15 @@ impl Preamble {
         let (mut ended, mut unread, mut completed) = (self.ended, self.unread, self.completed);
         let (withhold, parts) = (self.asked.withhold, &mut self.parts);
         let (rules, head, wall) = (&self.rules, &self.head, self.wall);
+        let spent = &mut self.usage;
         splitter.push(decoded, |event| {
             if failed.is_some() {
                 return;
             }
             events += 1;
+            if let Some(told) = usage(event.data) {
+                *spent = Some(spent.unwrap_or_default().max(told));
+            }
             unread = false;
             let mut heard = dialect.hear(&event, parts);
             let asks = !passing && !rules.is_empty();
@@ -516,6 +529,7 @@ impl Preamble {
         if is_failure || self.is_failure(Told::InBody, body) {
             return Verdict::Fault(Box::new(self.judged(Told::InBody, body)));
         }
+        self.usage = usage(body);
         self.pass()
     }
 

@@ -396,7 +396,7 @@ impl<'p> World<'p> {
                     if self.chance(self.restless) {
                         left = true;
                     } else if self.chance(self.healthy) {
-                        call.head_arrived(200);
+                        call.head_arrived(200, None);
                         call.committed();
                     } else {
                         let failure = self.failure();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
+use crate::history;
 use crate::reply::{ReplyBody, text, typed};
 use crate::shared::Shared;
 use crate::words::{door, lang};
@@ -37,16 +38,61 @@ fn probe(shared: &Shared, method: &Method, headers: &HeaderMap, id: &str) -> Res
     }
 }
 
+/// The most calls of an answer.
+const CALLS: usize = 1000;
+
+/// Calls, as [`crate::history::record::CallRecord`] has them: without a query those in memory, with `since=CHANGE` those
+/// of them that changed after that; with `before=MILLISECONDS` the ones in the history's file that were accepted before,
+/// the newest first, and no more than `limit`.
+async fn calls(shared: &Arc<Shared>, query: &str) -> Response<ReplyBody> {
+    let number = |name: &str| {
+        let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        let value = pairs.into_iter().find(|(key, _)| *key == name)?.1;
+        Some(value.parse::<u64>())
+    };
+    let (since, before, limit) = (number("since"), number("before"), number("limit"));
+    let is_wrong = [&since, &before, &limit].into_iter().any(|value| matches!(value, Some(Err(_))));
+    let Some(recorder) = shared.recorder.as_ref().filter(|_| !is_wrong) else {
+        let words = if is_wrong { door::no_number(lang()) } else { door::nothing_recorded(lang()) };
+        return text(if is_wrong { StatusCode::BAD_REQUEST } else { StatusCode::NOT_FOUND }, &words);
+    };
+    if let Some(Ok(before)) = before {
+        let limit = limit.and_then(Result::ok).and_then(|limit| usize::try_from(limit).ok());
+        let found = history::before(&shared.config, before, limit.unwrap_or(CALLS).min(CALLS)).await;
+        return match found {
+            Ok(calls) => {
+                let page = serde_json::json!({ "v": 1, "calls": calls });
+                as_json(StatusCode::OK, serde_json::to_vec(&page))
+            }
+            Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("steady-relay: {why}\n")),
+        };
+    }
+    let (change, calls) = recorder.recent().since(since.and_then(Result::ok).unwrap_or(0));
+    let page = serde_json::json!({ "v": 1, "change": change, "lost": recorder.lost(), "calls": calls });
+    as_json(StatusCode::OK, serde_json::to_vec(&page))
+}
+
+fn as_json(status: StatusCode, json: serde_json::Result<Vec<u8>>) -> Response<ReplyBody> {
+    match json {
+        Ok(mut json) => {
+            json.push(b'\n');
+            typed(status, "application/json", json)
+        }
+        Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &format!("steady-relay: {error}\n")),
+    }
+}
+
 /// The most calls of a lane that the status page lists.
 const LISTED: usize = 100;
 
 /// Answers a request for one of our own endpoints.
-pub(crate) fn answer(
+pub(crate) async fn answer(
     shared: &Arc<Shared>,
     method: &Method,
     headers: &HeaderMap,
-    path: &str,
+    full: &str,
 ) -> Response<ReplyBody> {
+    let (path, query) = full.split_once('?').unwrap_or((full, ""));
     if let Some(id) = probed(path) {
         return probe(shared, method, headers, id);
     }
@@ -60,14 +106,9 @@ pub(crate) fn answer(
         "/__steady/status" => {
             let lanes = shared.lanes.views(LISTED);
             let page = shared.status.page(shared.started, shared.clock.now(), lanes);
-            match serde_json::to_vec_pretty(&page) {
-                Ok(mut json) => {
-                    json.push(b'\n');
-                    typed(StatusCode::OK, "application/json", json)
-                }
-                Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &format!("steady-relay: {error}\n")),
-            }
+            as_json(StatusCode::OK, serde_json::to_vec_pretty(&page))
         }
+        "/__steady/calls" => calls(shared, query).await,
         _ => text(StatusCode::NOT_FOUND, &door::nothing_here(lang())),
     }
 }

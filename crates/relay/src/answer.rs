@@ -11,6 +11,7 @@ use http_body::{Body as _, Frame};
 use relay_core::Moment;
 use relay_core::failure::Failure;
 use relay_core::preamble::{Preamble, Verdict};
+use relay_core::usage::Usage;
 
 use crate::clock::{Clock, IdleLimit, sleep_until};
 use crate::decode::{DecodeLimits, Decoder, Encoding, Undecodable};
@@ -104,6 +105,11 @@ pub(crate) enum Next {
 }
 
 impl Answer {
+    /// The tokens that it says it took, as far as it was heard.
+    pub(crate) const fn usage(&self) -> Option<Usage> {
+        self.preamble.usage()
+    }
+
     /// Begins to listen.
     pub(crate) fn new(head: Parts, body: AnswerBody, preamble: Preamble) -> Self {
         let copy = match Encoding::named(head.headers.get_all(http::header::CONTENT_ENCODING)) {

@@ -12,6 +12,7 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::clock::{Clock, SystemClock};
+use crate::history::Recorder;
 use crate::https::Https;
 use crate::inbound::{connection, turn_away};
 use crate::observe::status::Status;
@@ -44,6 +45,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Observers beside the status, which is always there.
     pub observers: Vec<Arc<dyn Observer>>,
+    /// What records calls, if anything does.
+    pub recorder: Option<Arc<Recorder>>,
     /// The sockets to accept on.
     pub sockets: Vec<TcpListener>,
     /// What the environment or the system says about proxies.
@@ -65,9 +68,11 @@ impl Relay {
     /// Starts to accept calls.
     #[must_use]
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, targets, tls, clock, observers, sockets, system_proxies, https } = parts;
+        let Parts { config, targets, tls, clock, observers, recorder, sockets, system_proxies, https } =
+            parts;
         let listening = sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
-        let common = Common { config, targets, tls, clock, observers, system_proxies, listening, https };
+        let common =
+            Common { config, targets, tls, clock, observers, recorder, system_proxies, listening, https };
         let current = Arc::new(ArcSwap::from_pointee(Shared::new(common)));
         let connections = Connections::default();
         let places = Arc::new(Semaphore::new(PLACES as usize));

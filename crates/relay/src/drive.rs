@@ -22,6 +22,7 @@ use crate::headers::{announced, forwardable_answer, forwardable_extensions};
 use crate::open::{OpenCall, Waited};
 use crate::parked::park;
 use crate::reply::{Abort, ReplyBody, in_our_words};
+use crate::request_ids;
 use crate::target::Target;
 use crate::upstream::{Ask, Cause, Proof, SendFailure, Way};
 
@@ -205,7 +206,7 @@ impl Drive {
     async fn listen(&mut self, response: Response<crate::upstream::AnswerBody>, sent: Moment) -> Sent {
         let shared = Arc::clone(self.open.shared());
         let (head, body) = response.into_parts();
-        self.open.head_arrived(head.status);
+        self.open.head_arrived(head.status, request_ids::of_answer(&head.headers));
         shared.take_cookies(&self.order.target.upstream, self.order.account, &head.headers);
         // An answer that could have had a body and has none is an empty one, which is something to hear.
         let bodiless = self.order.method == Method::HEAD
@@ -288,8 +289,9 @@ impl Drive {
                 Ok(reply(answer, self.open, outcome, None, touch))
             }
             (Say::Cut, Some(mut answer)) => {
-                self.open.close(outcome);
                 let mut head = take_head(&mut answer, Touch::default());
+                self.open.answers(head.status.as_u16());
+                self.open.close(outcome);
                 // With all that it announced, it would look whole.
                 head.headers.remove(http::header::CONTENT_LENGTH);
                 Ok(Response::from_parts(head, ReplyBody::cutting(answer)))
@@ -299,6 +301,7 @@ impl Drive {
                 Err(Abort::Cut)
             }
             (Say::Own(own), _) => {
+                self.open.answers(own.status);
                 self.open.close(outcome);
                 Ok(in_our_words(own))
             }
@@ -374,13 +377,14 @@ fn take_head(answer: &mut Answer, touch: Touch) -> http::response::Parts {
 
 fn reply(
     mut answer: Answer,
-    open: OpenCall,
+    mut open: OpenCall,
     outcome: Outcome,
     ending: Option<Verdict>,
     touch: Touch,
 ) -> Response<ReplyBody> {
     let mut head = take_head(&mut answer, touch);
     let announced = announced(&mut head.headers);
+    open.answers(head.status.as_u16());
     Response::from_parts(head, ReplyBody::passing(answer, announced, open, outcome, ending))
 }
 

@@ -289,6 +289,11 @@ pub(crate) enum Turn {
 }
 
 impl Lane {
+    /// Its id, which tells nothing of whose it is.
+    pub(crate) fn id(&self) -> &str {
+        &self.name.id
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use relay_core::call::{Call, Waiting};
 use relay_core::client::Client;
-use relay_core::event::{CallId, Event, Outcome};
+use relay_core::event::{CallId, Closing, Event, Outcome};
 use relay_core::evidence::Nature;
 use relay_core::failure::Failure;
 use relay_core::gate::{Arrival, Preset, Refusal, Report, Settled};
 use relay_core::ledger::Identity;
+use relay_core::usage::Usage;
 use relay_core::{Moment, notice};
 
 use crate::clock::{RealDice, sleep_until};
@@ -37,7 +38,17 @@ pub(crate) struct OpenCall {
     turn: Option<Turn>,
     /// The session of a client that somebody started.
     session: Option<Arc<Session>>,
+    carried: Carried,
     closed: bool,
+}
+
+/// What went to the client, for the summary.
+#[derive(Debug, Clone, Copy, Default)]
+struct Carried {
+    status: Option<u16>,
+    received: u64,
+    sent: u64,
+    usage: Option<Usage>,
 }
 
 /// What an open call begins with.
@@ -93,6 +104,7 @@ impl OpenCall {
             None => shared.config.timeouts.idle,
         };
         let ticket = Ticket::new(lane, id);
+        let carried = Carried { received: body.len() as u64, ..Carried::default() };
         Self {
             shared,
             id,
@@ -105,6 +117,7 @@ impl OpenCall {
             model,
             turn: None,
             session,
+            carried,
             closed: false,
         }
     }
@@ -245,8 +258,8 @@ impl OpenCall {
     }
 
     /// The head of an answer came.
-    pub(crate) fn head_arrived(&mut self, status: http::StatusCode) {
-        self.call.head_arrived(status.as_u16());
+    pub(crate) fn head_arrived(&mut self, status: http::StatusCode, request_id: Option<Box<str>>) {
+        self.call.head_arrived(status.as_u16(), request_id);
         if status.is_success() {
             self.ticket.heard();
         }
@@ -270,6 +283,21 @@ impl OpenCall {
         if let (Some(refusal), false) = (refusal, self.closed) {
             self.ticket.refused_late(refusal);
         }
+    }
+
+    /// The client gets an answer with this status.
+    pub(crate) const fn answers(&mut self, status: u16) {
+        self.carried.status = Some(status);
+    }
+
+    /// So much of the answer's body goes to the client.
+    pub(crate) const fn passes(&mut self, bytes: usize) {
+        self.carried.sent = self.carried.sent.saturating_add(bytes as u64);
+    }
+
+    /// What the answer says it took.
+    pub(crate) const fn used(&mut self, usage: Option<Usage>) {
+        self.carried.usage = usage;
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -400,7 +428,9 @@ impl OpenCall {
                 }
             }
         }
-        self.emit(&Event::CallClosed(self.call.closing(outcome, now)));
+        let Carried { status, received, sent, usage } = self.carried;
+        let closing = self.call.closing(outcome, now);
+        self.emit(&Event::CallClosed(Closing { status, received, sent, usage, ..closing }));
         self.ticket.leave();
         self.body.drop_bytes();
     }

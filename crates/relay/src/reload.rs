@@ -164,6 +164,10 @@ pub fn needs_restart(started_with: &Config, now: &Config) -> Vec<String> {
         ("log.file", old.log.file != new.log.file),
         ("log.max_size", old.log.max_size != new.log.max_size),
         ("log.max_files", old.log.max_files != new.log.max_files),
+        ("history.enabled", old.history.enabled != new.history.enabled),
+        ("history.file", old.history.file != new.history.file),
+        ("history.max_age", old.history.max_age != new.history.max_age),
+        ("history.max_size", old.history.max_size != new.history.max_size),
     ];
     differing.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key.to_owned()).collect()
 }

@@ -287,12 +287,19 @@ impl Passing {
         Frame::data(if whole.is_empty() { data } else { whole.freeze() })
     }
 
+    /// Counts what goes.
+    fn counted(&mut self, mut frame: Frame<Bytes>) -> Frame<Bytes> {
+        self.hold_back(&mut frame);
+        self.call.passes(frame.data_ref().map_or(0, Bytes::len));
+        frame
+    }
+
     /// Counts what goes against what was announced.
     ///
     /// The client takes the last announced byte for the end of a whole answer. Where the protocol's own end has not
     /// come by then, that byte is kept back, so that the break can be told.
-    fn counted(&mut self, mut frame: Frame<Bytes>) -> Frame<Bytes> {
-        let (Some(left), Some(data)) = (&mut self.left, frame.data_mut()) else { return frame };
+    fn hold_back(&mut self, frame: &mut Frame<Bytes>) {
+        let (Some(left), Some(data)) = (&mut self.left, frame.data_mut()) else { return };
         let length = data.len() as u64;
         if length > 0 && length >= *left {
             if self.ending.is_none()
@@ -305,7 +312,6 @@ impl Passing {
             }
         }
         *left = left.saturating_sub(data.len() as u64);
-        frame
     }
 
     fn end(&mut self, ending: Verdict) -> Option<Result<Frame<Bytes>, Abort>> {
@@ -332,6 +338,7 @@ impl Passing {
         if let Some(failure) = self.answer.take_late() {
             self.call.refused_late(&failure);
         }
+        self.call.used(self.answer.usage());
         self.call.close(outcome);
     }
 

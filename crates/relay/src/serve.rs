@@ -51,10 +51,12 @@ pub(crate) async fn serve(
         returns(&shared, key).await;
     }
     match checked(&shared, &request) {
-        Ok(Checked::Ours(path)) if sessions::is_ours(&path) => {
-            Ok(Box::pin(sessions::answer(shared, request, path)).await)
+        Ok(Checked::Ours(full)) if sessions::is_ours(path_of(&full)) => {
+            Ok(Box::pin(sessions::answer(shared, request, path_of(&full).to_owned())).await)
         }
-        Ok(Checked::Ours(path)) => Ok(admin::answer(&shared, request.method(), request.headers(), &path)),
+        Ok(Checked::Ours(full)) => {
+            Ok(Box::pin(admin::answer(&shared, request.method(), request.headers(), &full)).await)
+        }
         Ok(Checked::Forward(full, session)) => {
             if let Some(session) = session {
                 request.extensions_mut().insert(session);
@@ -69,7 +71,7 @@ pub(crate) async fn serve(
 }
 
 enum Checked {
-    /// One of our own endpoints.
+    /// The path and query of one of our own endpoints.
     Ours(String),
     /// The path and query to forward, and the session that the path named.
     Forward(String, Option<Arc<Session>>),
@@ -236,7 +238,7 @@ fn checked(shared: &Shared, request: &Request<Incoming>) -> Result<Checked, Refu
             return Err(Refused::own_pages());
         }
         shared.guard.control(headers)?;
-        return Ok(Checked::Ours(path.to_owned()));
+        return Ok(Checked::Ours(full));
     }
     shared.guard.forwarding(headers)?;
     if let Some(words) = shared.hop.came_round(headers) {

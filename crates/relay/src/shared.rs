@@ -19,6 +19,7 @@ use crate::clock::{Clock, drawn};
 use crate::cookies::{self, Cookies};
 use crate::credential::AccountKey;
 use crate::guard::Guard;
+use crate::history::Recorder;
 use crate::hops::Hop;
 use crate::https::Https;
 use crate::kept::KeptBody;
@@ -43,6 +44,7 @@ pub(crate) struct Common {
     pub(crate) tls: Arc<rustls::ClientConfig>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) observers: Vec<Arc<dyn Observer>>,
+    pub(crate) recorder: Option<Arc<Recorder>>,
     /// What the environment or the system says about proxies.
     pub(crate) system_proxies: SystemProxies,
     /// The addresses we listen on.
@@ -77,6 +79,7 @@ pub(crate) struct Lasting {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) observers: Observers,
     pub(crate) status: Arc<Status>,
+    pub(crate) recorder: Option<Arc<Recorder>>,
     pub(crate) started: Moment,
     pub(crate) reader: Reader,
     pub(crate) hop: Hop,
@@ -101,10 +104,12 @@ pub(crate) struct Lasting {
 
 impl Shared {
     pub(crate) fn new(common: Common) -> Self {
-        let Common { config, targets, tls, clock, mut observers, system_proxies, listening, https } = common;
+        let Common { config, targets, tls, clock, mut observers, recorder, system_proxies, listening, https } =
+            common;
         let status = Arc::new(Status::default());
         // First: what others tell of is counted by then.
         observers.insert(0, Arc::clone(&status) as Arc<dyn Observer>);
+        observers.extend(recorder.clone().map(|recorder| recorder as Arc<dyn Observer>));
         let observers = Observers::new(observers);
         let proxies = Proxies::new(system_proxies.clone(), config.proxy.clone(), listening.clone());
         if let Some(words) = proxies.advice() {
@@ -128,6 +133,7 @@ impl Shared {
             lasting: Arc::new(Lasting {
                 observers,
                 status,
+                recorder,
                 started: clock.now(),
                 reader: Reader::default(),
                 clock,

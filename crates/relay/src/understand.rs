@@ -33,6 +33,7 @@ use crate::kept::KeptBody;
 use crate::lanes::{Lane, Made, Places};
 use crate::open::{OpenCall, Opening, Place};
 use crate::profile;
+use crate::request_ids;
 use crate::sessions::Session;
 use crate::shared::Shared;
 use crate::target::Target;
@@ -189,6 +190,7 @@ impl Understood {
             // The head of a stream that begins early names no encoding.
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
+        let lane = self.lane(shared, &target, &headers, account);
         let labels = Labels {
             client: self.client.kind.name(),
             dialect: self.route.dialect.name(),
@@ -197,8 +199,9 @@ impl Understood {
             upstream: target.upstream.name.as_str().into(),
             model: self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref()).map(label),
             profile: profile_name.into(),
+            lane: lane.id().into(),
+            request_id: request_ids::of_request(&parts.headers),
         };
-        let lane = self.lane(shared, &target, &headers, account);
         let mut open = match self.taken_up(shared, &lane) {
             Some(mut open) => {
                 open.taken_up(self.client, self.nature, body);

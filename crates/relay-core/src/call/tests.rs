@@ -115,7 +115,7 @@ impl Play {
 
     fn commit(&mut self) -> &mut Self {
         assert!(matches!(self.go(), Step::Send { .. }));
-        self.call.head_arrived(200);
+        self.call.head_arrived(200, None);
         self.call.committed();
         self.note();
         self
@@ -153,7 +153,7 @@ impl Play {
 fn line(event: &Event) -> String {
     match event {
         Event::SendStarted { send } => format!("send {send}"),
-        Event::HeadArrived { send, status } => format!("head {send} {status}"),
+        Event::HeadArrived { send, status, .. } => format!("head {send} {status}"),
         Event::FaultSeen { send, fault, evidence, status, .. } => format!(
             "fault {send} {} {}{}",
             fault.name(),

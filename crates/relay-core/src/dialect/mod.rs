@@ -14,6 +14,7 @@ mod rule;
 mod services;
 mod shared;
 
+use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, Method};
@@ -24,6 +25,7 @@ use crate::fault::Fault;
 use crate::json::{ErrorFields, error_fields, refusal_fields};
 use crate::retry_after::{Advice, advice, bucket_is_empty};
 use crate::sse;
+use crate::usage::usage;
 
 pub use escapes::unescaped;
 pub use gemini::model_of;
@@ -241,6 +243,18 @@ pub enum Because {
     Nothing,
 }
 
+impl fmt::Display for Because {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Yours(row) => write!(out, "own rule: {}", row.sign),
+            Self::Row(row) => row.sign.fmt(out),
+            Self::Challenge => out.write_str("browser check"),
+            Self::Status => out.write_str("the status"),
+            Self::Nothing => out.write_str("nothing known"),
+        }
+    }
+}
+
 struct Class {
     fault: Fault,
     says: Says,
@@ -296,6 +310,8 @@ pub fn judge_and_tell(dialect: &dyn Dialect, reply: &Reply<'_>) -> (Failure, Bec
         message: fields.and_then(|fields| fields.message.as_deref()).map(Into::into),
         barred: None,
         earlier: None,
+        rule: Some(because.to_string().into()),
+        usage: usage(reply.body),
     };
     (failure, because)
 }

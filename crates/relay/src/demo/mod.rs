@@ -145,6 +145,7 @@ async fn play_scene(
         tls: Arc::clone(tls),
         clock: Arc::new(RatedClock::new(Arc::new(SystemClock), tempo.speed.0)),
         observers: vec![Arc::clone(&waiting) as _],
+        recorder: None,
         sockets: socket.sockets,
         system_proxies: SystemProxies::none(),
         https: None,

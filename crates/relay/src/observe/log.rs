@@ -260,6 +260,8 @@ mod tests {
             upstream: "openai".into(),
             model: Some("gpt-x".into()),
             profile: "interactive".into(),
+            lane: "0f".into(),
+            request_id: None,
         }
     }
 
@@ -273,14 +275,12 @@ mod tests {
 
     fn closing(outcome: Outcome, sends: u32) -> Closing {
         Closing {
-            outcome,
-            why: None,
             sends,
             waited: Duration::from_millis(6300),
             last_fault: Some(Fault::AtCapacity),
             capacity_faults: 2,
-            maybe_billed_twice: 0,
             took: Duration::from_secs(9),
+            ..Closing::new(outcome)
         }
     }
 
@@ -447,6 +447,9 @@ mod tests {
             evidence: Some(relay_core::Evidence::NeverSent),
             status: None,
             code: Some("refused".into()),
+            rule: None,
+            told: None,
+            usage: None,
         };
         insta::assert_snapshot!(
             text(&fault),

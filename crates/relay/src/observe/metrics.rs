@@ -411,6 +411,8 @@ mod tests {
             upstream: "openai".into(),
             model: Some(model.into()),
             profile: "interactive".into(),
+            lane: "0f".into(),
+            request_id: None,
         };
         let opened = Event::CallOpened { labels: labels.into(), inherited_sends: 0 };
         metrics.see(CallId(id), BEGAN, &opened);
@@ -422,7 +424,8 @@ mod tests {
         let see = |seconds, event| metrics.see(CallId(id), BEGAN + Duration::from_secs(seconds), &event);
         see(0, Event::SendStarted { send: 1 });
         let (fault, evidence) = (Fault::AtCapacity, Some(Evidence::Refused));
-        see(1, Event::FaultSeen { send: 1, fault, evidence, status: Some(503), code: None });
+        let (status, code, rule, told, usage) = (Some(503), None, None, None, None);
+        see(1, Event::FaultSeen { send: 1, fault, evidence, status, code, rule, told, usage });
         let wait = Duration::from_secs(2);
         see(1, Event::WaitStarted { send: 2, wait, fault, status: Some(503), code: None });
         see(3, Event::SendStarted { send: 2 });
@@ -430,14 +433,12 @@ mod tests {
         see(
             9,
             Event::CallClosed(Closing {
-                outcome,
-                why: None,
                 sends: 2,
                 waited: wait,
                 last_fault: Some(fault),
                 capacity_faults: 1,
-                maybe_billed_twice: 0,
                 took: Duration::from_secs(9),
+                ..Closing::new(outcome)
             }),
         );
     }

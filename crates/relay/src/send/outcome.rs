@@ -189,14 +189,13 @@ mod tests {
 
     fn closing(outcome: Outcome, why: Option<&'static str>) -> End {
         End::Call(Closing {
-            outcome,
             why,
             sends: 3,
             waited: Duration::from_millis(12_340),
             last_fault: Some(Fault::AtCapacity),
             capacity_faults: 2,
-            maybe_billed_twice: 0,
             took: Duration::from_secs(13),
+            ..Closing::new(outcome)
         })
     }
 

@@ -4,8 +4,8 @@
 use super::env_file::EnvFile;
 use super::errors::{Findings, Place, line_around, line_of};
 use super::keys::{
-    BODIES, CLIENT, CODEX, HOLD, LIMITS, LOG, PROFILE, ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft,
-    TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
+    BODIES, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, PROFILE, ProfileDraft, RELAY, ROUTE, RelayDraft,
+    RouteDraft, TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
 };
 use super::numbers::NUMBERS;
 use super::read::{Into, Reader, Spans, Target, mask_secrets};
@@ -14,7 +14,9 @@ use super::rules::{RULE, RuleDraft};
 use super::{Env, Flags, ReadFile};
 use relay_core::ProfileOverrides;
 use relay_core::client::Kind;
-use relay_core::config::{Bodies, ClientSettings, Hold, Limits, LogSettings, Timeouts, Waiting};
+use relay_core::config::{
+    Bodies, ClientSettings, HistorySettings, Hold, Limits, LogSettings, Timeouts, Waiting,
+};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -184,6 +186,7 @@ pub(super) struct Drafts {
     pub(super) bodies_spans: Spans,
     pub(super) limits: Limits,
     pub(super) log: LogSettings,
+    pub(super) history: HistorySettings,
     pub(super) clients: BTreeMap<Kind, Entry<ClientSettings>>,
     pub(super) upstreams: BTreeMap<String, Entry<UpstreamDraft>>,
     pub(super) profiles: BTreeMap<String, Entry<(ProfileDraft, ProfileOverrides)>>,
@@ -299,6 +302,9 @@ fn sections(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Drafts {
             }
             "log" => {
                 reader.section("log", value, &mut [&mut Into(LOG, &mut drafts.log)]);
+            }
+            "history" => {
+                reader.section("history", value, &mut [&mut Into(HISTORY, &mut drafts.history)]);
             }
             "client" => clients(reader, value, &mut drafts),
             "upstream" => upstreams(reader, value, &mut drafts),

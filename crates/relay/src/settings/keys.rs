@@ -10,8 +10,8 @@ use super::read::{Given, Key};
 use relay_core::client::Kind;
 use relay_core::config::Timeouts;
 use relay_core::config::{
-    Bodies, ClientSettings, Hold, Http2, Limits, LogFormat, LogLevel, LogSettings, ProfileChoice,
-    ProxyChoice, Secret, Waiting, Websocket,
+    Bodies, ClientSettings, HistorySettings, Hold, Http2, Limits, LogFormat, LogLevel, LogSettings,
+    ProfileChoice, ProxyChoice, Secret, Waiting, Websocket,
 };
 use relay_core::units::Invalid;
 use relay_core::{Lang, Listen};
@@ -26,6 +26,8 @@ pub(super) const ANY_TIME: RangeInclusive<Duration> = Duration::ZERO..=WEEK;
 /// A sign of life more often than once a second is noise, and beyond five minutes every client has hung up.
 const BEATS: RangeInclusive<Duration> = Duration::from_millis(50)..=Duration::from_secs(300);
 const SOME_TIME: RangeInclusive<Duration> = Duration::from_millis(1)..=WEEK;
+/// What is kept for longer than ten years nobody looks at.
+const AGES: RangeInclusive<Duration> = Duration::from_secs(3600)..=Duration::from_secs(3650 * 24 * 3600);
 
 /// What `[relay]` says. Names are not yet looked up.
 #[derive(Debug, Default)]
@@ -537,6 +539,43 @@ pub(super) const LOG: &[Key<LogSettings>] = &[
         default: "5",
         doc: "The most files that are kept, the present one included; the oldest goes first.",
         set: |log, given| given.count(1..=1000).map(|value| log.max_files = value),
+    },
+];
+
+/// `[history]`.
+pub(super) const HISTORY: &[Key<HistorySettings>] = &[
+    Key {
+        name: "enabled",
+        shape: "true or false",
+        default: "true",
+        doc: "Whether calls are recorded in a file, for `why`, `stats` and the dashboard: times, names, faults, waits,               bytes and tokens; never a prompt, an answer or a credential.",
+        set: |history, given| given.flag().map(|value| history.enabled = value),
+    },
+    Key {
+        name: "file",
+        shape: "path",
+        default: "\"\"",
+        doc: "The file, a SQLite database that only its owner can read. A relative path starts at the folder of this \
+              file. Empty: `history.sqlite` in `relay.state_dir`; without such a folder calls are kept in memory alone.",
+        set: |history, given| {
+            let path = given.text()?;
+            history.file = (!path.is_empty()).then(|| PathBuf::from(path));
+            Ok(())
+        },
+    },
+    Key {
+        name: "max_age",
+        shape: "time",
+        default: "\"90d\"",
+        doc: "Calls older than this are removed.",
+        set: |history, given| given.duration(AGES).map(|value| history.max_age = value),
+    },
+    Key {
+        name: "max_size",
+        shape: "size",
+        default: "\"256MiB\"",
+        doc: "The most that the file holds; beyond it the oldest calls are removed.",
+        set: |history, given| given.size(1 << 20..=1 << 40).map(|value| history.max_size = value),
     },
 ];
 

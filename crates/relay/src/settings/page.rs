@@ -31,7 +31,7 @@ A relay that runs reads its files anew when one of them changes, looked at every
 go by the new settings, open ones by those they began with. A file with errors is refused as a whole, its errors are
 said, and the old settings stay. So do they where a file is now a pipe or larger than 1 MiB; one that is suddenly empty
 is looked at again after two seconds, since it may be in the middle of being replaced. A pipe that `--config` names is
-read once, at the start. `listen`, `port`, `metrics_port`, `token`, `state_dir` and what is below `[log]`, except
+read once, at the start. `listen`, `port`, `metrics_port`, `token`, `state_dir` and what is below `[history]` and `[log]`, except
 `level`, need a restart; where they were changed, the relay says so. The relay of `steady-relay run` does not reload.
 
 ## Headers of a single call

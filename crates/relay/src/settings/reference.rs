@@ -2,7 +2,7 @@
 //! Made from the lists in `keys`; nothing is said twice.
 
 use super::keys::{
-    BODIES, CLIENT, CODEX, HOLD, LIMITS, LOG, PROFILE, RELAY, ROUTE, TIMEOUTS, UPSTREAM, WAITING,
+    BODIES, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, PROFILE, RELAY, ROUTE, TIMEOUTS, UPSTREAM, WAITING,
 };
 use super::numbers::NUMBERS;
 use super::read::{Key, one_of};
@@ -62,6 +62,7 @@ pub fn reference() -> Vec<SectionDoc> {
         section("[bodies]", "What is kept of the requests for a resend.", docs(BODIES)),
         section("[limits]", "What clients may ask of the relay itself.", docs(LIMITS)),
         section("[log]", "What is logged.", docs(LOG)),
+        section("[history]", "What is kept of calls that are over.", docs(HISTORY)),
         section(
             "[client.NAME]",
             "One kind of client: `codex`, `claude_code`, `stainless`, `gemini_cli`, `google_genai`, `ollama` or `other`.",
@@ -98,9 +99,9 @@ pub fn reference() -> Vec<SectionDoc> {
 }
 
 /// The names of the sections at the top of the file.
-pub(super) const SECTIONS: [&str; 12] = [
-    "relay", "timeouts", "waiting", "hold", "bodies", "limits", "log", "client", "upstream", "profile",
-    "route", "rule",
+pub(super) const SECTIONS: [&str; 13] = [
+    "relay", "timeouts", "waiting", "hold", "bodies", "limits", "log", "history", "client", "upstream",
+    "profile", "route", "rule",
 ];
 
 /// Where a key that stands in the wrong section belongs.

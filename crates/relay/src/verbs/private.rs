@@ -50,6 +50,7 @@ pub(super) async fn start(
         tls,
         clock: Arc::new(SystemClock),
         observers,
+        recorder: None,
         sockets: bound.sockets,
         system_proxies: SystemProxies::found(),
         https: None,

@@ -12,8 +12,9 @@ use steady_relay::app::{Parts, Relay};
 use steady_relay::cli::{self, Flags};
 use steady_relay::clock::SystemClock;
 use steady_relay::files::Files;
-use steady_relay::observe::Observer;
+use steady_relay::history::{self, Recorder};
 use steady_relay::observe::log::Log;
+use steady_relay::observe::{Notice, Observer};
 use steady_relay::proxy::SystemProxies;
 use steady_relay::run::join::{NotJoined, Running};
 use steady_relay::run::{self, Link, Plan, RelayAddr, SessionKey, Surroundings, Watch, closing_line};
@@ -33,7 +34,8 @@ struct Ready {
     link: Link,
     /// What the user should know beside what the plan says.
     notices: Vec<String>,
-    log: Option<Arc<Log>>,
+    /// The log and the records of a relay of its own.
+    own: Option<(Arc<Log>, Arc<Recorder>)>,
 }
 
 async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
@@ -58,7 +60,7 @@ async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
             Err(NotReady::Failed(failure)) => return Err(failure),
         },
     };
-    let Ready { plan, link, notices, log } = ready;
+    let Ready { plan, link, notices, own } = ready;
     for what in notices.iter().chain(&plan.notices) {
         say(&words::run::told(words::lang(), what));
     }
@@ -68,7 +70,8 @@ async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
     };
     watch.end().await;
     let sums = link.end().await;
-    if let Some(log) = log {
+    if let Some((log, recorder)) = own {
+        recorder.close();
         log.close();
     }
     if let Some(line) = closing_line(words::lang(), &sums) {
@@ -149,7 +152,7 @@ impl Start<'_> {
         let relay = RelayAddr { port: running.port(), key: self.key, has_upstream: running.has_upstream };
         let plan = self.plan(relay).map_err(NotReady::Failed)?;
         let joined = running.open(plan.wanted(self.key)).await?;
-        Ok(Ready { plan, link: Link::Joined(joined), notices: Vec::new(), log: None })
+        Ok(Ready { plan, link: Link::Joined(joined), notices: Vec::new(), own: None })
     }
 
     async fn with_a_relay_of_its_own(
@@ -180,18 +183,25 @@ impl Start<'_> {
         // The terminal is the client's; a file is free.
         let log = Log::start(&config.log, clock.clone(), false).map_err(|error| failed(2, &error))?;
         let log = Arc::new(log);
+        let told_by = Arc::clone(&log);
+        let told = move |words: String| {
+            told_by.notice(&Notice::Advice(words::start::note(words::lang(), &words)));
+        };
+        let recorder = history::start(&config, "run", clock.clone(), told)
+            .map_err(|error| failed(2, &words::history::no_thread(words::lang(), &error.to_string())))?;
         let relay = Relay::start(Parts {
             config,
             targets,
             tls,
             clock,
             observers: vec![log.clone() as Arc<dyn Observer>],
+            recorder: Some(Arc::clone(&recorder)),
             sockets: bound.sockets,
             system_proxies: SystemProxies::found(),
             https: None,
         });
         let holder = relay.sessions().open(&plan.wanted(self.key));
         let holder = holder.map_err(|error| failed(1, &error))?;
-        Ok(Ready { plan, link: Link::Own(Box::new(relay), holder), notices, log: Some(log) })
+        Ok(Ready { plan, link: Link::Own(Box::new(relay), holder), notices, own: Some((log, recorder)) })
     }
 }

@@ -11,6 +11,7 @@ use steady_relay::clock::{Clock, RatedClock, SystemClock};
 use steady_relay::descriptors;
 use steady_relay::files::Files;
 use steady_relay::guard::Guard;
+use steady_relay::history;
 use steady_relay::https::Https;
 use steady_relay::listen::{Bound, bind, passed, reached_at};
 use steady_relay::metrics_door::{self, Door};
@@ -68,12 +69,17 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
     let mut observers: Vec<Arc<dyn Observer>> = vec![log.clone()];
     observers.extend(metrics.as_ref().map(|at| Arc::clone(&at.metrics) as Arc<dyn Observer>));
     let started_with = config.clone();
+    let told_by = Arc::clone(&log);
+    let say = move |words: String| told_by.notice(&Notice::Advice(start::note(words::lang(), &words)));
+    let recorder = history::start(&config, "serve", clock.clone(), say)
+        .map_err(|error| failed(2, &words::history::no_thread(words::lang(), &error.to_string())))?;
     let relay = Relay::start(Parts {
         config,
         targets,
         tls,
         clock,
         observers,
+        recorder: Some(Arc::clone(&recorder)),
         sockets: bound.sockets,
         system_proxies: SystemProxies::found(),
         https,
@@ -96,6 +102,7 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
     }
     tell_manager(ManagerHears::Stopping);
     relay.drain(signals.next()).await;
+    recorder.close();
     log.close();
     Ok(0)
 }

@@ -301,7 +301,7 @@ impl Call<'_> {
             }
             if held.len() == 1 {
                 first_by = None;
-                self.drive.open.head_arrived(StatusCode::OK);
+                self.drive.open.head_arrived(StatusCode::OK, None);
             }
             match verdict {
                 Verdict::Hold => {}
@@ -390,6 +390,7 @@ impl Call<'_> {
             Said::Binary(..) => None,
         });
         for message in held {
+            self.drive.open.passes(message.len());
             self.session.client.send(message).await?;
         }
         let mut silence = IdleLimit::new(self.drive.open.idle());
@@ -425,6 +426,7 @@ impl Call<'_> {
                 progress = preamble.progress();
                 silence.restart();
             }
+            self.drive.open.passes(message.len());
             self.session.client.send(message).await?;
         }
         if !preamble.has_completed() {
@@ -455,6 +457,7 @@ impl Call<'_> {
         if let Some(failure) = preamble.take_late() {
             self.drive.open.refused_late(&failure);
         }
+        self.drive.open.used(preamble.usage());
         self.drive.open.close(outcome);
     }
 

@@ -232,6 +232,18 @@ relay_core::words! {
         zh: "steady-relay：此地址只能读取\n";
     }
 
+    /// A query asks for calls with something that is no number.
+    no_number() {
+        en: "steady-relay: `since`, `before` and `limit` take a whole number\n";
+        zh: "steady-relay：`since`、`before` 和 `limit` 的值须为整数\n";
+    }
+
+    /// This relay keeps no calls.
+    nothing_recorded() {
+        en: "steady-relay: this relay records no calls\n";
+        zh: "steady-relay：此中继不记录请求\n";
+    }
+
     /// An address of ours that is none.
     nothing_here() {
         en: "steady-relay: nothing here\nhint: /healthz tells that the relay lives, /__steady/status what it does\n";

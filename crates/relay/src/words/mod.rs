@@ -35,6 +35,7 @@ pub mod demo;
 pub mod doctor;
 pub mod door;
 pub(crate) mod help;
+pub mod history;
 pub mod https;
 pub mod live;
 pub mod rule;
@@ -56,6 +57,7 @@ pub const TABLES: &[Table] = &[
     demo::TABLE,
     doctor::TABLE,
     door::TABLE,
+    history::TABLE,
     https::TABLE,
     live::TABLE,
     rule::TABLE,

@@ -83,6 +83,7 @@ pub(crate) async fn relay(folder: &Folder, config: Config) -> SocketAddr {
         tls,
         clock: Arc::new(SystemClock),
         observers: Vec::new(),
+        recorder: None,
         sockets: vec![socket],
         system_proxies: SystemProxies::none(),
         https: Some(https),

@@ -72,6 +72,7 @@ pub(crate) fn relay_on(socket: TcpListener, config: Config) -> SocketAddr {
         tls,
         clock: Arc::new(SystemClock),
         observers: Vec::new(),
+        recorder: None,
         sockets: vec![socket],
         system_proxies: SystemProxies::none(),
         https: None,

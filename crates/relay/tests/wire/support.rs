@@ -144,6 +144,7 @@ impl Bench {
             tls,
             clock,
             observers: vec![Arc::clone(&seen) as Arc<dyn Observer>],
+            recorder: None,
             sockets: vec![socket],
             system_proxies: SystemProxies::none(),
             https: None,

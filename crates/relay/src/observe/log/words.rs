@@ -164,10 +164,10 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
             ],
         ),
         Event::SendStarted { send } => ("send", vec![("send", count(send))]),
-        Event::HeadArrived { send, status } => {
+        Event::HeadArrived { send, status, .. } => {
             ("head", vec![("send", count(send)), ("status", Field::Count(u64::from(*status)))])
         }
-        Event::FaultSeen { send, fault, evidence, status, code } => (
+        Event::FaultSeen { send, fault, evidence, status, code, .. } => (
             "fault",
             vec![
                 ("send", count(send)),

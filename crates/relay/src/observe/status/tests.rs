@@ -35,6 +35,8 @@ fn call(status: &Status, id: u64, faults: u32, outcome: Option<Outcome>) {
         upstream: "openai".into(),
         model: None,
         profile: "interactive".into(),
+        lane: "0f".into(),
+        request_id: None,
     };
     see(Event::CallOpened { labels: labels.into(), inherited_sends: 0 });
     see(Event::SendStarted { send: 1 });
@@ -47,14 +49,13 @@ fn call(status: &Status, id: u64, faults: u32, outcome: Option<Outcome>) {
     }
     let Some(outcome) = outcome else { return };
     see(Event::CallClosed(Closing {
-        outcome,
-        why: None,
         sends: faults + 1,
         waited: wait * faults,
         last_fault: (faults > 0).then_some(Fault::AtCapacity),
         capacity_faults: faults,
         maybe_billed_twice: 0,
         took: wait * faults,
+        ..Closing::new(outcome)
     }));
 }
 
@@ -142,14 +143,12 @@ fn the_closing_line_counts_what_is_lost_among_what_met_a_fault() {
     let status = Status::default();
     let after = |outcome, capacity_faults| {
         let closing = Closing {
-            outcome,
-            why: None,
             sends: 1,
             waited: Duration::ZERO,
             last_fault: Some(Fault::AtCapacity),
             capacity_faults,
-            maybe_billed_twice: 0,
             took: Duration::ZERO,
+            ..Closing::new(outcome)
         };
         status.see(CallId(1), Moment::ZERO, &Event::CallClosed(closing));
         let sums = status.sums();

@@ -1,0 +1,108 @@
+//! The history of calls: what events tell of each is put together to a [`record::CallRecord`], on a thread of its own,
+//! which keeps the last ones at hand for the dashboard and writes all of them to a file.
+//!
+//! ```text
+//!  events --> queue (bounded) --> thread: assemble --> recent (memory) --> dashboard, top
+//!                                                  \-> store (SQLite)  --> why, stats, replay
+//! ```
+//!
+//! A record holds labels, numbers and names of ours: no header, no body, no words of a service, by the types of
+//! [`relay_core::event`].
+
+mod assemble;
+pub mod recent;
+pub mod record;
+mod recorder;
+#[cfg(feature = "history")]
+pub mod store;
+mod writer;
+
+pub use recorder::Recorder;
+#[cfg(feature = "history")]
+pub use writer::File;
+pub use writer::Writer;
+
+use std::sync::Arc;
+
+use relay_core::config::Config;
+
+use crate::clock::Clock;
+
+/// Begins to record the calls of a relay of this kind as the settings say; `say` tells what a person should know of the
+/// file. Where there is none for whatever reason, the last calls are kept in memory all the same.
+///
+/// # Errors
+/// Where the system gives no thread for it.
+pub fn start(
+    config: &Config,
+    kind: &str,
+    clock: Arc<dyn Clock>,
+    say: impl Fn(String) + Send + 'static,
+) -> std::io::Result<Arc<Recorder>> {
+    let writer = writer(config, kind, &clock, say);
+    Recorder::start(clock, writer).map(Arc::new)
+}
+
+/// The calls in the file that were accepted before this moment, the newest first.
+///
+/// # Errors
+/// Where there is no file, or it cannot be read; in words for people.
+#[cfg(feature = "history")]
+pub async fn before(config: &Config, opened: u64, most: usize) -> Result<Vec<record::CallRecord>, String> {
+    let Some(path) = config.history_file() else { return Ok(Vec::new()) };
+    let read = move || store::Reader::open(&path)?.before(opened, most);
+    match tokio::task::spawn_blocking(read).await {
+        Ok(found) => found.map_err(|why| why.to_string()),
+        Err(stopped) => Err(stopped.to_string()),
+    }
+}
+
+/// Without a history there are none.
+///
+/// # Errors
+/// None.
+#[cfg(not(feature = "history"))]
+pub async fn before(_config: &Config, _opened: u64, _most: usize) -> Result<Vec<record::CallRecord>, String> {
+    Ok(Vec::new())
+}
+
+#[cfg(feature = "history")]
+fn writer(
+    config: &Config,
+    kind: &str,
+    clock: &Arc<dyn Clock>,
+    say: impl Fn(String) + Send + 'static,
+) -> Writer {
+    let Some(path) = config.history_file() else { return Writer::default() };
+    let run = store::Run {
+        kind: kind.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+    };
+    let bounds = store::Bounds { age: config.history.max_age, size: config.history.max_size };
+    let say = Arc::new(std::sync::Mutex::new(say));
+    let told = Arc::clone(&say);
+    let say_it = move |words: String| told.lock().unwrap_or_else(std::sync::PoisonError::into_inner)(words);
+    match File::open(&path, &run, bounds, Arc::clone(clock), Box::new(say_it)) {
+        Ok(file) => Writer::to(file),
+        Err(why) => {
+            say.lock().unwrap_or_else(std::sync::PoisonError::into_inner)(
+                crate::words::history::not_recorded(crate::words::lang(), &why.to_string()),
+            );
+            Writer::default()
+        }
+    }
+}
+
+#[cfg(not(feature = "history"))]
+fn writer(
+    _config: &Config,
+    _kind: &str,
+    _clock: &Arc<dyn Clock>,
+    _say: impl Fn(String) + Send + 'static,
+) -> Writer {
+    Writer::default()
+}
+
+#[cfg(test)]
+mod tests;

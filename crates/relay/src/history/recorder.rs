@@ -1,0 +1,161 @@
+//! The observer: takes events as they come and hands them to a thread, which gathers for a moment, puts them together
+//! and writes. Nobody who makes an event waits for that; what finds no room is counted, and told of.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use relay_core::Moment;
+use relay_core::event::{CallId, Event};
+
+use super::Writer;
+use super::assemble::Assembler;
+use super::recent::Recent;
+use crate::clock::{Clock, wall_ms};
+use crate::observe::{Notice, Observer};
+
+/// The most events that wait to be put together; one takes some hundred bytes.
+const ROOM: usize = 16 * 1024;
+/// How long the thread gathers after the first of them.
+const GATHER: Duration = Duration::from_millis(100);
+/// How long the end of the program waits for the last ones.
+const LAST: Duration = Duration::from_secs(2);
+
+/// One event, and when it happened.
+struct Seen {
+    call: CallId,
+    at: Moment,
+    /// Milliseconds since 1970.
+    wall: u64,
+    event: Event,
+}
+
+/// What the thread is told.
+#[derive(Default)]
+struct Queue {
+    events: Vec<Seen>,
+    ends: bool,
+}
+
+#[derive(Default)]
+struct Line {
+    queue: Mutex<Queue>,
+    news: Condvar,
+    /// Events that found no room, or belong to calls beyond those that are kept in mind.
+    lost: AtomicU64,
+}
+
+impl Line {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What came, after the time to gather; `None`: it is over.
+    fn take(&self) -> Option<Vec<Seen>> {
+        let queue = self.queue();
+        let queue = self.news.wait_while(queue, |queue| queue.events.is_empty() && !queue.ends);
+        let queue = queue.unwrap_or_else(PoisonError::into_inner);
+        let gathered =
+            self.news.wait_timeout_while(queue, GATHER, |queue| !queue.ends && queue.events.len() < ROOM);
+        let mut queue = gathered.unwrap_or_else(PoisonError::into_inner).0;
+        let events = std::mem::take(&mut queue.events);
+        (!events.is_empty() || !queue.ends).then_some(events)
+    }
+}
+
+/// Records calls; an observer.
+pub struct Recorder {
+    clock: Arc<dyn Clock>,
+    line: Arc<Line>,
+    recent: Arc<Recent>,
+    /// Ends with the thread.
+    done: Mutex<Receiver<()>>,
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Recorder ({} events lost)", self.lost())
+    }
+}
+
+impl Recorder {
+    /// Begins to record, to memory and by `writer`.
+    ///
+    /// # Errors
+    /// Where the system gives no thread for it.
+    pub fn start(clock: Arc<dyn Clock>, mut writer: Writer) -> std::io::Result<Self> {
+        let (line, recent) = (Arc::<Line>::default(), Arc::<Recent>::default());
+        let (taken, put) = (Arc::clone(&line), Arc::clone(&recent));
+        let (alive, done) = channel::<()>();
+        std::thread::Builder::new().name("history".to_owned()).spawn(move || {
+            let _alive = alive;
+            let mut assembler = Assembler::default();
+            while let Some(events) = taken.take() {
+                let unknown =
+                    events.iter().filter(|seen| !assembler.see(seen.call, seen.at, seen.wall, &seen.event));
+                let unknown = unknown.count() as u64;
+                taken.lost.fetch_add(unknown, Ordering::Relaxed);
+                let mut changed = assembler.take_changed();
+                for call in &mut changed {
+                    call.run = writer.run();
+                }
+                taken.lost.fetch_add(writer.write(&changed), Ordering::Relaxed);
+                put.put(changed);
+            }
+            writer.end();
+        })?;
+        Ok(Self { clock, line, recent, done: Mutex::new(done) })
+    }
+
+    /// The last calls.
+    #[must_use]
+    pub const fn recent(&self) -> &Arc<Recent> {
+        &self.recent
+    }
+
+    /// How many events were not recorded.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.line.lost.load(Ordering::Relaxed)
+    }
+
+    /// Writes what is left, as far as that takes a moment only.
+    pub fn close(&self) {
+        if std::mem::replace(&mut self.line.queue().ends, true) {
+            return;
+        }
+        self.line.news.notify_all();
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        match done.recv_timeout(LAST) {
+            // Written, or stuck: either way the program ends now.
+            Ok(()) | Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Observer for Recorder {
+    fn see(&self, call: CallId, at: Moment, event: &Event) {
+        let wall = wall_ms(&*self.clock);
+        let mut queue = self.line.queue();
+        if queue.events.len() >= ROOM || queue.ends {
+            drop(queue);
+            self.line.lost.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let is_first = queue.events.is_empty();
+        queue.events.push(Seen { call, at, wall, event: event.clone() });
+        drop(queue);
+        if is_first {
+            self.line.news.notify_one();
+        }
+    }
+
+    fn notice(&self, _notice: &Notice) {}
+}

@@ -1,0 +1,351 @@
+//! The history's file: SQLite with a write-ahead log, so that whoever reads never waits for the relay and a kill at any
+//! moment leaves whole calls. Relays that share a state folder share it. `docs/history.md` tells its tables to those
+//! who open it with something else.
+
+mod rows;
+mod schema;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, params};
+
+use super::record::CallRecord;
+use crate::private;
+use crate::words::{self, lang};
+
+/// How long one process waits for another that writes.
+const BUSY: Duration = Duration::from_secs(5);
+/// So much of the oldest goes at a time where the file is too large: a tenth.
+const SHARE: i64 = 10;
+
+/// Why there is no history.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file cannot be opened, read or written.
+    #[error("{}", words::history::unusable(lang(), &path.display().to_string(), why))]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        why: String,
+    },
+    /// A newer relay has written it.
+    #[error("{}", words::history::newer(lang(), &path.display().to_string()))]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+    },
+    /// There is none.
+    #[error("{}", words::history::missing(lang(), &.0.display().to_string()))]
+    Missing(PathBuf),
+}
+
+/// What is kept of it, and no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Calls older than this go.
+    pub age: Duration,
+    /// The most bytes of the file.
+    pub size: u64,
+}
+
+/// One run of a relay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// `serve`, `run` or what else has started it.
+    pub kind: String,
+    /// The relay's version.
+    pub version: String,
+    /// The number of its process.
+    pub pid: u32,
+}
+
+/// The file, open for writing.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    connection: Connection,
+}
+
+/// Opened for writing, and what there is to tell about that.
+#[derive(Debug)]
+pub struct Opened {
+    /// The file.
+    pub store: Store,
+    /// Where the damaged one lies that was in its place.
+    pub damaged: Option<PathBuf>,
+}
+
+impl Store {
+    /// Opens the file, or makes it. One that is damaged is put aside.
+    ///
+    /// # Errors
+    /// Where it cannot be written, or is of a newer relay.
+    pub fn open(path: &Path) -> Result<Opened, StoreError> {
+        let error = |why: &dyn ToString| StoreError::File { path: path.to_owned(), why: why.to_string() };
+        if let Some(folder) = path.parent() {
+            private::folder(folder).map_err(|why| error(&why))?;
+        }
+        make_private(path).map_err(|why| error(&why))?;
+        match Self::try_open(path) {
+            Err(StoreError::File { .. }) if is_damaged(path) => {
+                let aside = put_aside(path).map_err(|why| error(&why))?;
+                make_private(path).map_err(|why| error(&why))?;
+                Ok(Opened { store: Self::try_open(path)?, damaged: Some(aside) })
+            }
+            opened => Ok(Opened { store: opened?, damaged: None }),
+        }
+    }
+
+    fn try_open(path: &Path) -> Result<Self, StoreError> {
+        let error = |why: rusqlite::Error| StoreError::File { path: path.to_owned(), why: why.to_string() };
+        let mut connection = Connection::open(path).map_err(error)?;
+        connection.busy_timeout(BUSY).map_err(error)?;
+        let found = schema::version(&connection).map_err(error)?;
+        if found > schema::VERSION {
+            return Err(StoreError::Newer { path: path.to_owned(), found });
+        }
+        schema::prepare(&mut connection).map_err(error)?;
+        Ok(Self { path: path.to_owned(), connection })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A run begins; its number.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn begin(&mut self, run: &Run, now: u64) -> Result<i64, StoreError> {
+        let number = self.connection.execute(
+            "INSERT INTO runs (started, kind, version, pid) VALUES (?1, ?2, ?3, ?4)",
+            params![rows::whole(now), run.kind, run.version, run.pid],
+        );
+        number.map_err(|why| self.error(&why))?;
+        Ok(self.connection.last_insert_rowid())
+    }
+
+    /// Writes calls as they are now, all of them or none.
+    ///
+    /// # Errors
+    /// Where they cannot be written.
+    pub fn write(&mut self, run: i64, calls: &[CallRecord]) -> Result<(), StoreError> {
+        let written = (|| {
+            let transaction = self.connection.transaction()?;
+            for call in calls {
+                rows::put(&transaction, run, call)?;
+            }
+            transaction.commit()
+        })();
+        written.map_err(|why| self.error(&why))
+    }
+
+    /// A run ends tidily.
+    ///
+    /// # Errors
+    /// Where that cannot be written.
+    pub fn end(&mut self, run: i64, now: u64) -> Result<(), StoreError> {
+        let ended = self
+            .connection
+            .execute("UPDATE runs SET ended = ?2 WHERE run = ?1", params![run, rows::whole(now)]);
+        ended.map(|_one| ()).map_err(|why| self.error(&why))
+    }
+
+    /// Removes what is too old, and the oldest where there is too much.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn prune(&mut self, bounds: Bounds, now: u64) -> Result<(), StoreError> {
+        let pruned = (|| {
+            let age = u64::try_from(bounds.age.as_millis()).unwrap_or(u64::MAX);
+            self.remove_before(rows::whole(now.saturating_sub(age)))?;
+            while self.size()? > bounds.size {
+                let count: i64 =
+                    self.connection.query_row("SELECT count(*) FROM calls", [], |row| row.get(0))?;
+                if count == 0 {
+                    break;
+                }
+                let until: i64 = self.connection.query_row(
+                    "SELECT opened FROM calls ORDER BY opened LIMIT 1 OFFSET ?1",
+                    params![count / SHARE],
+                    |row| row.get(0),
+                )?;
+                self.remove_before(until + 1)?;
+            }
+            Ok(())
+        })();
+        pruned.map_err(|why: rusqlite::Error| self.error(&why))
+    }
+
+    fn remove_before(&mut self, opened: i64) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction()?;
+        transaction.execute(
+            "DELETE FROM sends WHERE (run, call) IN (SELECT run, call FROM calls WHERE opened < ?1)",
+            params![opened],
+        )?;
+        transaction.execute("DELETE FROM calls WHERE opened < ?1", params![opened])?;
+        transaction.execute(
+            "DELETE FROM runs WHERE started < ?1 AND run NOT IN (SELECT run FROM calls) AND run < (SELECT max(run) FROM runs)",
+            params![opened],
+        )?;
+        transaction.commit()?;
+        self.connection.execute_batch("PRAGMA incremental_vacuum")
+    }
+
+    /// The bytes that are in use.
+    fn size(&self) -> rusqlite::Result<u64> {
+        let ask = |what: &str| self.connection.query_row(what, [], |row| row.get::<_, i64>(0));
+        let pages = ask("PRAGMA page_count")? - ask("PRAGMA freelist_count")?;
+        Ok(u64::try_from(pages.saturating_mul(ask("PRAGMA page_size")?)).unwrap_or(0))
+    }
+
+    fn error(&self, why: &rusqlite::Error) -> StoreError {
+        StoreError::File { path: self.path.clone(), why: why.to_string() }
+    }
+}
+
+/// The file, open for reading alone.
+#[derive(Debug)]
+pub struct Reader {
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl Reader {
+    /// Opens the file of a relay that may be running.
+    ///
+    /// # Errors
+    /// Where there is none, or none that this program can read.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if !path.exists() {
+            return Err(StoreError::Missing(path.to_owned()));
+        }
+        let error = |why: rusqlite::Error| StoreError::File { path: path.to_owned(), why: why.to_string() };
+        // Not read-only: a write-ahead log that a killed relay left behind has to be put in its place.
+        let connection =
+            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(error)?;
+        connection.busy_timeout(BUSY).map_err(error)?;
+        connection.pragma_update(None, "query_only", true).map_err(error)?;
+        match schema::version(&connection).map_err(error)? {
+            0 => Err(StoreError::Missing(path.to_owned())),
+            schema::VERSION => Ok(Self { path: path.to_owned(), connection }),
+            found if found > schema::VERSION => Err(StoreError::Newer { path: path.to_owned(), found }),
+            // The relay itself brings it up to date; until then its tables are read by one that can.
+            _ => Store::open(path)
+                .map(|opened| Self { path: path.to_owned(), connection: opened.store.connection }),
+        }
+    }
+
+    /// For questions of one's own.
+    #[must_use]
+    pub const fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Tells an error of a question.
+    #[must_use]
+    pub fn error(&self, why: &rusqlite::Error) -> StoreError {
+        StoreError::File { path: self.path.clone(), why: why.to_string() }
+    }
+
+    /// The last calls that were accepted before this moment, the newest first.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn before(&self, opened: u64, most: usize) -> Result<Vec<CallRecord>, StoreError> {
+        let filter = "opened < ?1 ORDER BY opened DESC, run DESC, call DESC LIMIT ?2";
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        rows::calls(&self.connection, filter, params![rows::whole(opened), most])
+            .map_err(|why| self.error(&why))
+    }
+
+    /// The calls of a time, from `from` on and before `to`, the oldest first, one by one.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn each(&self, (from, to): (u64, u64), see: impl FnMut(CallRecord)) -> Result<(), StoreError> {
+        let filter = "opened >= ?1 AND opened < ?2 ORDER BY opened, run, call";
+        let bounds = params![rows::whole(from), rows::whole(to)];
+        rows::each(&self.connection, filter, bounds, see).map_err(|why| self.error(&why))
+    }
+
+    /// The calls that go by this name, the newest first: `c12` or `12` (of any run), `7-12` (of run 7), or an id that a
+    /// client or an upstream gave.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn named(&self, name: &str, most: usize) -> Result<Vec<CallRecord>, StoreError> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let number = |text: &str| text.strip_prefix('c').unwrap_or(text).parse::<i64>().ok();
+        let order = "ORDER BY opened DESC LIMIT";
+        let by_run =
+            name.split_once('-').and_then(|(run, call)| Some((run.parse::<i64>().ok()?, number(call)?)));
+        let found = if let Some((run, call)) = by_run {
+            rows::calls(
+                &self.connection,
+                &format!("run = ?1 AND call = ?2 {order} ?3"),
+                params![run, call, most],
+            )
+        } else if let Some(call) = number(name) {
+            rows::calls(&self.connection, &format!("call = ?1 {order} ?2"), params![call, most])
+        } else {
+            let ids = "request_id = ?1 OR (run, call) IN (SELECT run, call FROM sends WHERE request_id = ?1)";
+            rows::calls(&self.connection, &format!("{ids} {order} ?2"), params![name, most])
+        };
+        found.map_err(|why| self.error(&why))
+    }
+}
+
+/// SQLite gives what it makes the mode of the file, so that is made first.
+fn make_private(path: &Path) -> io::Result<()> {
+    let file = private::options().create(true).truncate(false).write(true).open(path)?;
+    private::close(&file)
+}
+
+/// Whether what lies there is no database, or a broken one: not one that is merely locked or out of reach.
+fn is_damaged(path: &Path) -> bool {
+    let asked = Connection::open(path).and_then(|connection| {
+        connection.busy_timeout(BUSY)?;
+        connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+    });
+    match asked {
+        Ok(said) => said != "ok",
+        Err(why) => matches!(
+            why.sqlite_error_code(),
+            Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt)
+        ),
+    }
+}
+
+/// Puts a damaged file aside with what belongs to it, under a name that is free.
+fn put_aside(path: &Path) -> io::Result<PathBuf> {
+    let named = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let aside = (1..1000)
+        .map(|number| named(&format!(".damaged-{number}")))
+        .find(|aside| !aside.exists())
+        .ok_or_else(|| io::Error::other("too many damaged ones lie beside it"))?;
+    fs::rename(path, &aside)?;
+    for suffix in ["-wal", "-shm"] {
+        // Without them the damaged one is no worse, and the new one must not find them.
+        match fs::remove_file(named(suffix)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(aside)
+}
+
+#[cfg(test)]
+mod tests;

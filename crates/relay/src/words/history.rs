@@ -1,0 +1,47 @@
+//! What is said about the history of calls.
+
+relay_core::words! {
+    table TABLE "history";
+
+    /// The file cannot be used; `error` is the system's or SQLite's.
+    unusable(path: &str, error: &str) {
+        en: "the history {path} cannot be used: {error}";
+        zh: "无法使用历史文件 {path}：{error}";
+    }
+
+    /// A newer relay has written the file.
+    newer(path: &str) {
+        en: "the history {path} is of a newer steady-relay\nhint: update this one, or name another file with `history.file`";
+        zh: "历史文件 {path} 由更新版本的 steady-relay 写成\n提示：更新本程序，或用 `history.file` 指定另一个文件";
+    }
+
+    /// There is no file.
+    missing(path: &str) {
+        en: "there is no history at {path}: no relay has recorded a call there yet";
+        zh: "{path} 处没有历史文件：还没有中继在那里记录过请求";
+    }
+
+    /// The file was damaged.
+    damaged(aside: &str) {
+        en: "the history was damaged: it lies at {aside} now, and a new one begins";
+        zh: "历史文件已损坏：它现在位于 {aside}，并已新建一个";
+    }
+
+    /// Nothing is written for now; `why` is one of those above.
+    not_recorded(why: &str) {
+        en: "calls are not recorded: {why}";
+        zh: "请求未被记录：{why}";
+    }
+
+    /// It is written again.
+    recorded_again() {
+        en: "calls are recorded again";
+        zh: "请求重新开始被记录";
+    }
+
+    /// The system gives no thread.
+    no_thread(error: &str) {
+        en: "calls cannot be recorded: {error}";
+        zh: "无法记录请求：{error}";
+    }
+}
