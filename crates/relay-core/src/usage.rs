@@ -8,6 +8,9 @@
 //! | `"usageMetadata":{"promptTokenCount","candidatesTokenCount","thoughtsTokenCount","cachedContentTokenCount"}` | Gemini |
 //! | `"prompt_eval_count"`, `"eval_count"` at the top | Ollama |
 
+use std::sync::LazyLock;
+
+use memchr::memmem::FinderRev;
 use serde::Deserialize;
 
 /// The tokens of one answer.
@@ -72,17 +75,22 @@ impl Said {
     }
 }
 
-/// What stands before the object. No text inside JSON can have it: its quotation marks would be escaped.
-const KEYS: [&[u8]; 2] = [b"\"usage\"", b"\"usageMetadata\""];
+/// The beginning of the key before the object, and its two ends. No text inside JSON can have it: its quotation marks
+/// would be escaped.
+const KEY: &[u8] = b"\"usage";
+const ENDS: [&[u8]; 2] = [b"\"", b"Metadata\""];
+/// Made once: it is asked for at every event.
+static FINDER: LazyLock<FinderRev<'static>> = LazyLock::new(|| FinderRev::new(KEY));
 /// What Ollama's last line has.
 const COUNT: &[u8] = b"\"eval_count\"";
 
 /// What an event, or a whole answer, says of tokens; the last word of it counts.
 #[must_use]
 pub fn usage(json: &[u8]) -> Option<Usage> {
-    let after = |key: &&[u8]| memchr::memmem::rfind(json, key).map(|at| at + key.len());
-    if let Some(at) = KEYS.iter().filter_map(after).max() {
-        let value = json[at..].trim_ascii_start().strip_prefix(b":")?;
+    if let Some(at) = FINDER.rfind(json) {
+        let rest = &json[at + KEY.len()..];
+        let rest = ENDS.iter().find_map(|end| rest.strip_prefix(*end))?;
+        let value = rest.trim_ascii_start().strip_prefix(b":")?;
         return serde_json::Deserializer::from_slice(value).into_iter::<Said>().next()?.ok()?.usage();
     }
     memchr::memmem::find(json, COUNT)?;

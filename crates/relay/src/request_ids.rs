@@ -1,14 +1,24 @@
 //! The ids that clients and services give a request, by which a person finds it in the logs of either. Labels.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use relay_core::failure::label;
 
 /// What clients send: Codex and the SDKs of OpenAI the first, gateways and load balancers the others.
-const OF_REQUESTS: [&str; 3] = ["x-client-request-id", "x-request-id", "x-correlation-id"];
+static OF_REQUESTS: [HeaderName; 3] = [
+    HeaderName::from_static("x-client-request-id"),
+    HeaderName::from_static("x-request-id"),
+    HeaderName::from_static("x-correlation-id"),
+];
 
 /// What services answer with: OpenAI, Anthropic, Azure, Bedrock, Cloudflare before any of them.
-const OF_ANSWERS: [&str; 6] =
-    ["x-request-id", "request-id", "x-oai-request-id", "apim-request-id", "x-amzn-requestid", "cf-ray"];
+static OF_ANSWERS: [HeaderName; 6] = [
+    HeaderName::from_static("x-request-id"),
+    HeaderName::from_static("request-id"),
+    HeaderName::from_static("x-oai-request-id"),
+    HeaderName::from_static("apim-request-id"),
+    HeaderName::from_static("x-amzn-requestid"),
+    HeaderName::from_static("cf-ray"),
+];
 
 /// The id that the client gave.
 pub(crate) fn of_request(headers: &HeaderMap) -> Option<Box<str>> {
@@ -20,8 +30,8 @@ pub(crate) fn of_answer(headers: &HeaderMap) -> Option<Box<str>> {
     first(headers, &OF_ANSWERS)
 }
 
-fn first(headers: &HeaderMap, names: &[&str]) -> Option<Box<str>> {
-    let labels = names.iter().filter_map(|name| headers.get(*name)?.to_str().ok().map(label));
+fn first(headers: &HeaderMap, names: &[HeaderName]) -> Option<Box<str>> {
+    let labels = names.iter().filter_map(|name| headers.get(name)?.to_str().ok().map(label));
     labels.into_iter().find(|label| !label.is_empty())
 }
 
