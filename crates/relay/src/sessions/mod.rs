@@ -8,7 +8,7 @@
 mod endpoint;
 pub mod said;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -217,6 +217,13 @@ impl Sessions {
     pub(crate) fn find(&self, key: SessionKey) -> Option<Arc<Session>> {
         let open = self.open_ones();
         position(&open, key).and_then(|at| open.get(at)).map(|entry| Arc::clone(&entry.session))
+    }
+
+    /// The names of all calls of sessions that are held.
+    pub(crate) fn held(&self, now: Moment) -> BTreeSet<String> {
+        let sessions: Vec<_> = self.open_ones().iter().map(|entry| Arc::clone(&entry.session)).collect();
+        let held = |session: &Arc<Session>| session.status.held(now, Vec::new).1;
+        sessions.iter().flat_map(held).map(|held| held.call).collect()
     }
 
     /// Waits until there is one of this key.

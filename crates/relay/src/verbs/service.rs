@@ -8,6 +8,7 @@ use relay_core::Lang;
 use relay_core::config::Config;
 use serde_json::json;
 use steady_relay::cli::Flags;
+use steady_relay::held;
 use steady_relay::listen::{BindError, bind};
 use steady_relay::running::Who;
 use steady_relay::service::act::{Manager, State, Status, is_program};
@@ -90,6 +91,7 @@ fn install(manager: &Manager, flags: &Flags, dry_run: bool, as_json: bool) -> Re
         return print(&json!({"v": 1, "url": url(&now), "files": installed.files}).to_string());
     }
     say(&table::installed(words::lang(), &url(&now)));
+    say(&held::how_to_see(words::lang(), config.waiting.desktop));
     Ok(0)
 }
 

@@ -34,6 +34,7 @@ pub mod cli;
 pub mod demo;
 pub mod doctor;
 pub mod door;
+pub mod held;
 pub(crate) mod help;
 pub mod https;
 pub mod live;
@@ -56,6 +57,7 @@ pub const TABLES: &[Table] = &[
     demo::TABLE,
     doctor::TABLE,
     door::TABLE,
+    held::TABLE,
     https::TABLE,
     live::TABLE,
     rule::TABLE,

@@ -163,7 +163,11 @@ fn setup_and_undo_are_harmless_twice_and_leave_every_byte() {
     let done = home.run("setup --yes");
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(done.err.contains("claude, codex will ask the relay"), "{}", done.err);
-    assert!(done.err.contains("the relay does not run yet"), "{}", done.err);
+    assert!(
+        done.err.contains("the relay does not run yet: start it with `steady-relay`,\nor for good with"),
+        "{}",
+        done.err
+    );
     let after = home.files();
     assert_eq!(after.len(), before.len());
     let again = home.run("setup --yes");
