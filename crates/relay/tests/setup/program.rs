@@ -375,8 +375,13 @@ fn an_env_file_gets_its_lines() {
     assert!(home.read(".env").ends_with("\nOPENAI_BASE_URL=http://127.0.0.1:18787/v1\n"));
     assert!(!home.read(".env").contains("ANTHROPIC"), "only what the file is about");
     assert!(!done.out.contains("secret7"));
+    // It is no client that could be found, and yet one that was set up.
+    let status = home.run("setup --status");
+    assert!(status.out.contains(".env points to the relay at http://127.0.0.1:18787/v1"), "{}", status.out);
+    assert!(status.out.contains("  OPENAI_BASE_URL") && !status.out.contains("secret7"), "{}", status.out);
     home.run("undo");
     assert_eq!(home.read(".env"), "OPENAI_API_KEY=sk-secret7\n");
+    assert!(!home.run("setup --status").out.contains(".env"));
 }
 
 #[test]
