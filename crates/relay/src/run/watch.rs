@@ -70,13 +70,7 @@ impl Watch {
     #[must_use]
     pub fn by(waiting: &Waiting) -> Self {
         let title = (waiting.title && controlling().is_some()).then(Title::default);
-        let desktop = match waiting.desktop {
-            // Nothing else beside the client's screen says it.
-            Desktop::Auto => title.is_none(),
-            Desktop::On => true,
-            Desktop::Off => false,
-        };
-        let desktop = desktop.then(Telling::default);
+        let desktop = tells_desktop(waiting.desktop, title.is_some()).then(Telling::default);
         Self { title, desktop, all: waiting.desktop == Desktop::On }
     }
 
@@ -104,5 +98,28 @@ impl Watch {
         if let Some(title) = self.title {
             title.restore().await;
         }
+    }
+}
+
+/// Whether the desktop is told, too.
+const fn tells_desktop(desktop: Desktop, has_title: bool) -> bool {
+    match desktop {
+        // Where nothing else beside the client's screen says it.
+        Desktop::Auto => !has_title,
+        Desktop::On => true,
+        Desktop::Off => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_desktop_is_told_where_no_title_is_or_where_it_is_wanted() {
+        let tells = |desktop| [true, false].map(|has_title| tells_desktop(desktop, has_title));
+        assert_eq!(tells(Desktop::Auto), [false, true]);
+        assert_eq!(tells(Desktop::On), [true, true]);
+        assert_eq!(tells(Desktop::Off), [false, false]);
     }
 }
