@@ -343,8 +343,21 @@ pub struct Waiting {
     /// Whether `run` says in the terminal's title what is held. On: it costs the client nothing, and is the one place
     /// beside the client's screen where the person looks.
     pub title: bool,
-    /// Whether `run` tells the desktop of what is held for long. Off: a notice interrupts.
-    pub desktop: bool,
+    /// Whether the desktop is told of what is held for long. Where nothing else shows it: a notice interrupts, and yet
+    /// is better than a client that seems dead.
+    pub desktop: Desktop,
+}
+
+/// When the desktop is told that calls are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Desktop {
+    /// Where neither the client nor the title of a terminal shows it.
+    #[default]
+    Auto,
+    /// In any case.
+    On,
+    /// Never.
+    Off,
 }
 
 impl Default for Waiting {
@@ -355,7 +368,7 @@ impl Default for Waiting {
             heartbeat: Duration::from_secs(15),
             notice: Some(Duration::from_secs(15)),
             title: true,
-            desktop: false,
+            desktop: Desktop::Auto,
         }
     }
 }

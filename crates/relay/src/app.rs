@@ -18,7 +18,7 @@ use crate::inbound::{connection, turn_away};
 use crate::observe::status::Status;
 use crate::observe::{LaneName, Notice, Observer};
 use crate::proxy::SystemProxies;
-use crate::sessions::said::Page;
+use crate::sessions::said::{Held, Page};
 use crate::sessions::{Holder, Sessions};
 use crate::shared::{Common, Shared};
 use crate::target::Upstreams as Targets;
@@ -120,6 +120,24 @@ impl Relay {
     pub fn lanes(&self, most: usize) -> impl Fn() -> Vec<(LaneName, View)> + Send + Sync + 'static + use<> {
         let current = Arc::clone(&self.current);
         move || current.load().lanes.views(most)
+    }
+
+    /// What tells which calls are held whose client nobody looks after: those of a session are its own.
+    pub fn held(&self) -> impl Fn() -> Vec<Held> + Send + Sync + 'static + use<> {
+        let current = Arc::clone(&self.current);
+        move || current.load().held_alone()
+    }
+
+    /// What tells the settings in force.
+    pub fn settings(&self) -> impl Fn() -> Arc<Config> + Send + Sync + 'static + use<> {
+        let current = Arc::clone(&self.current);
+        move || Arc::clone(&current.load().config)
+    }
+
+    /// What tells the observers something about the relay.
+    pub fn notices(&self) -> impl Fn(&Notice) + Send + Sync + 'static + use<> {
+        let current = Arc::clone(&self.current);
+        move |notice| current.load().observers.notice(notice)
     }
 
     /// Tells the observers something about the relay.

@@ -24,6 +24,7 @@ mod drive;
 pub mod files;
 pub mod guard;
 pub mod headers;
+pub mod held;
 pub mod history;
 mod hops;
 pub mod https;

@@ -131,6 +131,12 @@ impl Refused {
         Self { status: StatusCode::FORBIDDEN, fault, code: "no_session", words: words.to_owned() }
     }
 
+    /// A key that was cut, or the token of a relay that asks for none any more. It may be a secret, and so goes nowhere.
+    fn odd_key() -> Self {
+        let words = door::odd_key(lang());
+        Self { status: StatusCode::FORBIDDEN, fault: Fault::Authentication, code: "no_session", words }
+    }
+
     /// A session's key may be seen by others on the machine.
     fn own_pages() -> Self {
         let words = door::not_by_a_session(lang());
@@ -232,6 +238,9 @@ fn checked(shared: &Shared, request: &Request<Incoming>) -> Result<Checked, Refu
         }
         (None, _) => (shared.guard.token(headers, full)?.unwrap_or_else(|| full.to_owned()), None),
     };
+    if sessions::names_a_key(&full) {
+        return Err(Refused::odd_key());
+    }
     let path = path_of(&full);
     if admin::is_ours(path) {
         if session.is_some() {
@@ -302,7 +311,7 @@ fn in_refusing_words(shared: &Shared, parts: &Parts, path: &str, refused: Refuse
     let status = if insists { StatusCode::BAD_REQUEST } else { refused.status }.as_u16();
     // A token that is wrong here may be right elsewhere, and so may a key.
     let shown = match path {
-        path if path.starts_with("/~") => "/TOKEN",
+        path if sessions::names_a_key(path) => "/TOKEN",
         path if sessions::is_ours(path) => sessions::said::PATH,
         path => path,
     };

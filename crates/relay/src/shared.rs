@@ -30,7 +30,7 @@ use crate::observe::status::Status;
 use crate::observe::{Notice, Observer, Observers};
 use crate::parked::Parked;
 use crate::proxy::{Proxies, SystemProxies};
-use crate::sessions::said::Page;
+use crate::sessions::said::{Held, Page};
 use crate::sessions::{Session, Sessions};
 use crate::target::{Upstream, Upstreams as Targets};
 use crate::upstream::{PoolLimits, Upstreams, Way};
@@ -219,13 +219,24 @@ fn room(config: &Config) -> Arc<Room> {
     Room::new(usize::try_from(config.bodies.total).unwrap_or(usize::MAX))
 }
 
-/// The most calls of a lane that are looked through for those of one session.
+/// The most calls of a lane that are looked through for those that are held.
 const IN_LINE: usize = 1000;
 
 impl Lasting {
     /// How a session is now.
     pub(crate) fn session_page(&self, session: &Session) -> Page {
         session.page(self.clock.now(), || self.lanes.views(IN_LINE))
+    }
+
+    /// The calls that are held and belong to no session.
+    pub(crate) fn held_alone(&self) -> Vec<Held> {
+        let now = self.clock.now();
+        let (_, mut held) = self.status.held(now, || self.lanes.views(IN_LINE));
+        if !held.is_empty() {
+            let of_sessions = self.sessions.held(now);
+            held.retain(|call| !of_sessions.contains(&call.call));
+        }
+        held
     }
 
     /// From now on no call waits any more.

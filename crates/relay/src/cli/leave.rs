@@ -2,6 +2,7 @@
 //! to clap; in Chinese its own words are replaced, and lines are broken by display width, which clap does at spaces only.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anstream::AutoStream;
@@ -12,10 +13,15 @@ use super::WIDEST;
 use crate::terminal;
 use crate::words::{self, cli, help};
 
+/// Clients that people start, be they on the PATH or not.
+const KNOWN: [&str; 5] = ["codex", "claude", "gemini", "opencode", "aider"];
+
 /// Says it, and tells the exit code.
 #[must_use]
 pub fn leave(error: &Error) -> ExitCode {
-    let words = said(error, words::lang(), terminal::columns().map_or(WIDEST, |columns| columns.min(WIDEST)));
+    let lang = words::lang();
+    let columns = terminal::columns().map_or(WIDEST, |columns| columns.min(WIDEST));
+    let words = with_client(error, lang, said(error, lang, columns), &is_program);
     // A reader that is gone cannot be told anything.
     let _unread = if error.use_stderr() {
         AutoStream::auto(std::io::stderr()).write_all(words.as_bytes())
@@ -33,6 +39,27 @@ pub(super) fn said(error: &Error, lang: Lang, columns: usize) -> String {
         Lang::Chinese if is_help(error.kind()) => terminal::wrapped(&in_chinese(by_clap()), columns),
         Lang::Chinese => terminal::wrapped(&wrong(error), columns),
     }
+}
+
+/// The same with a hint to `run`, where the verb that is none names a client or a program.
+fn with_client(error: &Error, lang: Lang, said: String, is_program: &dyn Fn(&str) -> bool) -> String {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return said };
+    let is_one = KNOWN.contains(&word.as_str()) || is_program(word);
+    // A paragraph of its own, before the usage.
+    match said.split_once("\n\n") {
+        Some((what, more)) if is_one => format!("{what}\n\n{}\n\n{more}", cli::start_it(lang, word)),
+        Some(_) | None => said,
+    }
+}
+
+/// Whether a shell would find it.
+fn is_program(word: &str) -> bool {
+    if Path::new(word).components().count() > 1 {
+        return Path::new(word).is_file();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let name = format!("{word}{}", std::env::consts::EXE_SUFFIX);
+    std::env::split_paths(&path).any(|folder| folder.join(&name).is_file())
 }
 
 fn is_help(kind: ErrorKind) -> bool {
@@ -130,6 +157,34 @@ mod tests {
     fn help_is_in_chinese_and_its_columns_stand_in_line() {
         insta::assert_snapshot!(chinese("steady-relay demo --help", 80));
         insta::assert_snapshot!(chinese("steady-relay -h", 80));
+    }
+
+    #[test]
+    fn a_client_where_a_verb_belongs_is_told_of_run() {
+        let hint = |lang, line: &str| {
+            let mut command = command(lang);
+            let line = verb_first(&command, line.split(' ').map(Into::into).collect());
+            let error = command.try_get_matches_from_mut(line).unwrap_err();
+            let words = with_client(&error, lang, said(&error, lang, 80), &|word| word == "top");
+            let words = anstream::adapter::strip_str(&words).to_string();
+            words.lines().find(|line| line.contains("run -- ")).map(|line| line.trim().to_owned())
+        };
+        let is = |words: &str| Some(words.to_owned());
+        let english = |line| hint(Lang::English, line);
+        assert_eq!(
+            english("steady-relay codex"),
+            is("to start it with a relay: 'steady-relay run -- codex'")
+        );
+        assert_eq!(
+            english("steady-relay claude -p hi"),
+            is("to start it with a relay: 'steady-relay run -- claude'")
+        );
+        assert_eq!(english("steady-relay top"), is("to start it with a relay: 'steady-relay run -- top'"));
+        let chinese = is("要经由中继启动它：'steady-relay run -- codex'");
+        assert_eq!(hint(Lang::Chinese, "steady-relay codex"), chinese);
+        for other in ["steady-relay confg", "steady-relay --codex", "steady-relay nothing"] {
+            assert_eq!(english(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -41,10 +41,12 @@ pub struct Facts {
     pub is_routed: bool,
     /// Clients that were found, with their versions.
     pub versions: Vec<ClientVersion>,
+    /// Clients that are there and did not tell theirs.
+    pub silent_clients: Vec<&'static str>,
     /// What `localhost` is.
     pub localhost: Vec<IpAddr>,
-    /// Files with secrets that others may read, and their modes.
-    pub open_files: Vec<(String, u32)>,
+    /// Files that others may read or change who should not; `None` where files have no modes.
+    pub open_files: Option<Vec<OpenFile>>,
     /// Env files with a mark or a coding that many programs do not read.
     pub odd_env_files: Vec<String>,
     /// The network of the Linux in Windows that we are in.
@@ -88,6 +90,19 @@ pub enum Service {
     Installed(Status),
     /// Its files are not what `service install` writes: what it says about them.
     Odd(String),
+    /// Nobody can tell: why.
+    Unknown(String),
+}
+
+/// A file of the relay's that others have rights to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenFile {
+    /// The file.
+    pub file: String,
+    /// Its mode.
+    pub mode: u32,
+    /// It holds what may be secret.
+    pub is_secret: bool,
 }
 
 /// What clients were told.

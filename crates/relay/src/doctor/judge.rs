@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use relay_core::Lang;
 
 use super::facts::{
-    Asked, ClientSetting, ClientVersion, Facts, Here, Service, Step, Unreadable, VsCodeProxy, Wsl,
+    Asked, ClientSetting, ClientVersion, Facts, Here, OpenFile, Service, Step, Unreadable, VsCodeProxy, Wsl,
 };
 use super::{Check, Finding, Level};
 use crate::listen::reached_at;
@@ -51,6 +51,11 @@ fn add(all: All<'_>, check: Check, level: Level, words: &str) {
     all.push(Finding::new(check, level, words));
 }
 
+/// What could not be looked at is not in order: it is not known.
+fn skip(lang: Lang, all: All<'_>, check: Check, why: &str) {
+    add(all, check, Level::Skip, &words::not_looked_at(lang, why));
+}
+
 impl Judge<'_> {
     fn relay(&self, all: All<'_>) {
         let (lang, facts) = (self.lang, self.facts);
@@ -87,7 +92,7 @@ impl Judge<'_> {
         let Here::Relay(page) = &self.facts.here else {
             let checks = [Check::Version, Check::Failures, Check::Hanging, Check::Duplicates, Check::Memory];
             for check in checks {
-                add(all, check, Level::Ok, &words::none_runs(lang));
+                skip(lang, all, check, &words::none_runs(lang));
             }
             return;
         };
@@ -117,12 +122,13 @@ impl Judge<'_> {
             0 => add(all, Check::Duplicates, Level::Ok, &words::duplicates_ok(lang)),
             twice => add(all, Check::Duplicates, Level::Warn, &words::duplicates(lang, twice)),
         }
-        let (level, words) = match self.facts.memory {
-            None => (Level::Ok, words::memory_unknown(lang)),
-            Some(much) if much > MUCH_MEMORY => (Level::Warn, words::memory_much(lang, much)),
-            Some(some) => (Level::Ok, words::memory_ok(lang, some)),
-        };
-        add(all, Check::Memory, level, &words);
+        match self.facts.memory {
+            None => skip(lang, all, Check::Memory, &words::memory_unknown(lang)),
+            Some(much) if much > MUCH_MEMORY => {
+                add(all, Check::Memory, Level::Warn, &words::memory_much(lang, much));
+            }
+            Some(some) => add(all, Check::Memory, Level::Ok, &words::memory_ok(lang, some)),
+        }
     }
 
     fn upstreams(&self, all: All<'_>) {
@@ -131,20 +137,21 @@ impl Judge<'_> {
             self.upstream(all, asked);
         }
         if facts.more_upstreams > 0 {
-            let words = words::upstreams_more(lang, facts.more_upstreams as u64);
-            add(all, Check::Upstream, Level::Ok, &words);
+            skip(lang, all, Check::Upstream, &words::upstreams_more(lang, facts.more_upstreams as u64));
         }
         for check in [Check::Upstream, Check::Path] {
             if all.iter().all(|finding| finding.check != check) {
-                add(all, check, Level::Ok, &words::upstreams_none(lang));
+                skip(lang, all, check, &words::upstreams_none(lang));
             }
         }
         let ahead = facts.upstreams.iter().filter_map(|asked| asked.answer.as_ref().ok()?.ahead);
-        let (level, words) = match ahead.min_by_key(|ahead| ahead.abs()) {
-            None => (Level::Ok, words::clock_unknown(lang)),
-            Some(ahead) if ahead.abs() >= FAR_OFF => (Level::Fail, words::clock_off(lang, ahead)),
-            Some(ahead) if ahead.abs() >= OFF => (Level::Warn, words::clock_off(lang, ahead)),
-            Some(_) => (Level::Ok, words::clock_ok(lang)),
+        let Some(ahead) = ahead.min_by_key(|ahead| ahead.abs()) else {
+            return skip(lang, all, Check::Clock, &words::clock_unknown(lang));
+        };
+        let (level, words) = match ahead.abs() {
+            FAR_OFF.. => (Level::Fail, words::clock_off(lang, ahead)),
+            OFF.. => (Level::Warn, words::clock_off(lang, ahead)),
+            _ => (Level::Ok, words::clock_ok(lang)),
         };
         add(all, Check::Clock, level, &words);
     }
@@ -210,6 +217,10 @@ impl Judge<'_> {
         let (level, words) = match &self.facts.service {
             Service::Absent => (Level::Ok, words::service_none(lang)),
             Service::Odd(why) => (Level::Warn, why.replace("\nhint: ", "\n")),
+            Service::Unknown(why) => {
+                let why = why.lines().next().unwrap_or_default();
+                (Level::Skip, words::not_looked_at(lang, why))
+            }
             Service::Installed(status) => {
                 let record = status.installed.as_ref();
                 let first = record.and_then(|record| record.addresses.first());
@@ -302,8 +313,11 @@ impl Judge<'_> {
             };
             add(all, Check::ClientVersion, level, &words);
         }
-        if self.facts.versions.is_empty() {
-            add(all, Check::ClientVersion, Level::Ok, &words::client_none(lang));
+        for client in &self.facts.silent_clients {
+            skip(lang, all, Check::ClientVersion, &words::client_silent(lang, client));
+        }
+        if self.facts.versions.is_empty() && self.facts.silent_clients.is_empty() {
+            skip(lang, all, Check::ClientVersion, &words::client_none(lang));
         }
     }
 
@@ -317,19 +331,7 @@ impl Judge<'_> {
             (Level::Ok, words::localhost_ok(lang))
         };
         add(all, Check::Localhost, level, &words);
-        for (file, mode) in &facts.open_files {
-            // What others may write is no longer one's own.
-            let level = if mode & 0o022 == 0 { Level::Warn } else { Level::Fail };
-            add(
-                all,
-                Check::FileModes,
-                level,
-                &words::open_file(lang, file, &format!("{:03o}", mode & 0o777)),
-            );
-        }
-        if facts.open_files.is_empty() {
-            add(all, Check::FileModes, Level::Ok, &words::files_ok(lang));
-        }
+        self.modes(all);
         for file in &facts.odd_env_files {
             add(all, Check::EnvFile, Level::Warn, &words::env_file_odd(lang, file));
         }
@@ -344,245 +346,23 @@ impl Judge<'_> {
         };
         add(all, Check::Wsl, level, &words);
     }
+
+    fn modes(&self, all: All<'_>) {
+        let lang = self.lang;
+        let Some(open) = &self.facts.open_files else {
+            return skip(lang, all, Check::FileModes, &words::no_modes(lang));
+        };
+        for OpenFile { file, mode, is_secret } in open {
+            // What others may write is no longer one's own.
+            let level = if mode & 0o022 == 0 { Level::Warn } else { Level::Fail };
+            let say = if *is_secret { words::open_file } else { words::open_to_writing };
+            add(all, Check::FileModes, level, &say(lang, file, &format!("{:03o}", mode & 0o777)));
+        }
+        if open.is_empty() {
+            add(all, Check::FileModes, Level::Ok, &words::files_ok(lang));
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::super::facts::{Answered, Clients, Settings, Unreached};
-    use super::*;
-    use crate::listen::Holder;
-    use crate::service::Record;
-    use crate::service::act::{State, Status};
-    use crate::setup::{Bad, Told};
-
-    fn well() -> Facts {
-        Facts {
-            localhost: vec![Ipv4Addr::LOCALHOST.into()],
-            at: "127.0.0.1:8787".to_owned(),
-            ..Facts::default()
-        }
-    }
-
-    /// What this check finds, in short.
-    fn found(facts: &Facts, check: Check) -> Vec<(Level, String)> {
-        let all = judge(Lang::English, facts).into_iter().filter(|finding| finding.check == check);
-        all.map(|finding| (finding.level, finding.what)).collect()
-    }
-
-    fn only(facts: &Facts, check: Check) -> (Level, String) {
-        let mut all = found(facts, check);
-        assert_eq!(all.len(), 1, "{all:?}");
-        all.remove(0)
-    }
-
-    #[test]
-    fn every_check_says_something_and_every_trouble_has_a_remedy() {
-        let mut ill = well();
-        ill.settings.errors = vec![("bad".to_owned(), "mend it".to_owned())];
-        ill.here = Here::Taken(None);
-        ill.localhost.clear();
-        for facts in [Facts::default(), well(), ill] {
-            for lang in Lang::ALL {
-                let all = judge(lang, &facts);
-                for check in Check::ALL {
-                    assert!(all.iter().any(|finding| finding.check == check), "{check:?}");
-                }
-                for finding in all {
-                    assert_eq!(finding.remedy.is_some(), finding.level != Level::Ok, "{finding:?}");
-                }
-            }
-        }
-        assert!(judge(Lang::English, &well()).iter().all(|finding| finding.level == Level::Ok));
-    }
-
-    #[test]
-    fn the_relays_own() {
-        let settings = |errors: &[&str], notes: &[&str]| {
-            let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-            let errors = owned(errors).into_iter().map(|error| (error, "mend it".to_owned())).collect();
-            let settings = Settings { file: None, errors, notes: owned(notes) };
-            found(&Facts { settings, ..well() }, Check::Settings)
-                .into_iter()
-                .map(|(level, _)| level)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(settings(&["a", "b"], &[]), [Level::Fail, Level::Fail]);
-        assert_eq!(settings(&[], &["a"]), [Level::Warn]);
-        assert_eq!(settings(&[], &[]), [Level::Ok]);
-        let port = |here| only(&Facts { here, ..well() }, Check::Port);
-        let holder = Holder { name: "node".to_owned(), pid: 123 };
-        assert_eq!(
-            port(Here::Taken(Some(holder))),
-            (Level::Fail, "127.0.0.1:8787 is taken by node (process 123)".to_owned())
-        );
-        assert_eq!(port(Here::Taken(None)).0, Level::Fail);
-        assert_eq!(port(Here::Locked).0, Level::Warn);
-        assert_eq!(port(Here::Free).0, Level::Ok);
-    }
-
-    #[test]
-    fn what_a_running_relay_tells() {
-        let page = |version: &str, lost: u64, saved: u64, twice: u64| {
-            json!({"version": version, "totals": {"calls_lost": lost, "calls_saved": saved, "maybe_billed_twice": twice},
-                   "open_calls": [{"state": "sending", "age_s": 899.0}, {"state": "streaming", "age_s": 5000.0}]})
-        };
-        let here = |page| Facts { here: Here::Relay(page), ..well() };
-        let ours = env!("CARGO_PKG_VERSION");
-        let fine = here(page(ours, 5, 1, 0));
-        for check in [Check::Version, Check::Failures, Check::Hanging, Check::Duplicates, Check::Memory] {
-            assert_eq!(only(&fine, check).0, Level::Ok, "{check:?}");
-        }
-        assert_eq!(only(&here(page("9.9.9", 0, 0, 0)), Check::Version).0, Level::Warn);
-        assert_eq!(only(&here(page(ours, 5, 0, 0)), Check::Failures).0, Level::Warn);
-        assert_eq!(only(&here(page(ours, 4, 0, 0)), Check::Failures).0, Level::Ok);
-        assert_eq!(only(&here(page(ours, 0, 0, 1)), Check::Duplicates).0, Level::Warn);
-        let mut hanging = page(ours, 0, 0, 0);
-        hanging["open_calls"][0]["age_s"] = json!(901.0);
-        assert_eq!(only(&here(hanging), Check::Hanging).0, Level::Warn);
-        let fat = Facts { memory: Some(1537), ..fine };
-        assert_eq!(only(&fat, Check::Memory).0, Level::Warn);
-    }
-
-    fn asked(is_used: bool, answer: Result<Answered, Unreached>) -> Facts {
-        let (name, origin, path) =
-            ("gw".to_owned(), "https://gw.example".to_owned(), "/v1/models".to_owned());
-        Facts { upstreams: vec![Asked { name, origin, path, via: None, is_used, answer }], ..well() }
-    }
-
-    #[test]
-    fn upstreams_are_judged_by_the_step_that_failed_and_by_their_answer() {
-        for step in
-            [Step::Dns, Step::Connect, Step::Tls, Step::Certificate, Step::Proxy, Step::Answer, Step::Itself]
-        {
-            let facts = |is_used| asked(is_used, Err(Unreached { step, detail: "why".to_owned() }));
-            assert_eq!(only(&facts(true), Check::Upstream).0, Level::Fail, "{step:?}");
-            assert_eq!(only(&facts(false), Check::Upstream).0, Level::Warn, "{step:?}");
-        }
-        let path = |status, is_page| {
-            only(&asked(true, Ok(Answered { status, is_page, ..Answered::default() })), Check::Path).0
-        };
-        for (status, level) in [
-            (200, Level::Ok),
-            (401, Level::Ok),
-            (403, Level::Ok),
-            (404, Level::Warn),
-            (302, Level::Warn),
-            (503, Level::Warn),
-        ] {
-            assert_eq!(path(status, false), level, "{status}");
-        }
-        assert_eq!((path(200, true), path(403, true)), (Level::Warn, Level::Ok));
-        // It only advises.
-        let health = Answered { status: 401, health: Some(404), ..Answered::default() };
-        assert_eq!(only(&asked(true, Ok(health)), Check::Path).0, Level::Ok);
-        let clock = |ahead| {
-            only(
-                &asked(true, Ok(Answered { status: 401, ahead: Some(ahead), ..Answered::default() })),
-                Check::Clock,
-            )
-        };
-        assert_eq!((clock(59).0, clock(-60).0, clock(-300).0), (Level::Ok, Level::Warn, Level::Fail));
-        assert_eq!(clock(-61).1, "this machine's clock is 61 s behind");
-    }
-
-    #[test]
-    fn clients_that_ask_where_nothing_is_are_told_of() {
-        let facts = |key: &str, url: &str, standing| {
-            let told = Told { key: key.to_owned(), shown: url.to_owned(), standing };
-            let setting = ClientSetting { client: "Codex".to_owned(), place: "config.toml".to_owned(), told };
-            let clients = Clients { settings: vec![setting], ..Clients::default() };
-            Facts { clients, ..well() }
-        };
-        let url = "http://127.0.0.1:9/v1";
-        let found = |standing| only(&facts("openai_base_url", url, standing), Check::ClientAddress);
-        let words = "Codex is told to ask http://127.0.0.1:9/v1 (`openai_base_url` in config.toml), and nothing answers there";
-        assert_eq!(found(Standing::Dead(url.to_owned())), (Level::Fail, words.to_owned()));
-        assert_eq!(found(Standing::RelayDown(url.to_owned())).0, Level::Fail);
-        for standing in [Standing::Relay, Standing::Elsewhere(url.to_owned())] {
-            assert_eq!(found(standing).0, Level::Ok);
-        }
-        let breaks = facts("chatgpt_base_url", url, Standing::Relay);
-        assert_eq!(only(&breaks, Check::ClientAddress).0, Level::Fail);
-        let mut https = facts("openai_base_url", "https://127.0.0.1:9/v1", Standing::Relay);
-        assert_eq!(only(&https, Check::ClientAddress).0, Level::Fail);
-        https.has_tls = true;
-        assert_eq!(only(&https, Check::ClientAddress).0, Level::Ok);
-        assert!(only(&https, Check::Certificates).1.contains("`steady-relay cert trust-help`"));
-        let unreadable = vec![Unreadable { client: "Codex".into(), file: "f".into(), bad: Bad::Denied }];
-        let clients = Clients { unreadable, ..Clients::default() };
-        assert_eq!(only(&Facts { clients, ..well() }, Check::ClientAddress).0, Level::Warn);
-        let vscode = |is_relay| {
-            let (proxy, file) = ("http://p.example:1".to_owned(), "settings.json".to_owned());
-            let vscode_proxy = Some(VsCodeProxy { proxy, file, is_relay });
-            let clients = Clients { vscode_proxy, ..Clients::default() };
-            only(&Facts { clients, ..well() }, Check::VsCodeProxy).0
-        };
-        assert_eq!((vscode(true), vscode(false)), (Level::Fail, Level::Warn));
-        let plan =
-            |is_routed| only(&Facts { plan: Some("business"), is_routed, ..well() }, Check::Workspace).0;
-        assert_eq!((plan(false), plan(true)), (Level::Warn, Level::Ok));
-        let version = |found| {
-            let versions = vec![ClientVersion { client: "Codex", found, measured: [0, 171, 0] }];
-            only(&Facts { versions, ..well() }, Check::ClientVersion).0
-        };
-        assert_eq!(version([0, 170, 9]), Level::Warn);
-        assert_eq!((version([0, 171, 5]), version([0, 180, 0])), (Level::Ok, Level::Ok));
-    }
-
-    #[test]
-    fn the_service_is_installed_is_there_and_answers() {
-        let status = Status {
-            installed: Some(Record {
-                program: "/bin/relay".into(),
-                addresses: vec!["127.0.0.1:8787".parse().unwrap(), "[::1]:8787".parse().unwrap()],
-            }),
-            state: State::Running,
-            pid: None,
-            restarts: 0,
-            has_program: true,
-            answer: Who::Relay,
-            files: Vec::new(),
-        };
-        let facts = |status| Facts { service: Service::Installed(status), ..well() };
-        let found = |status| only(&facts(status), Check::Service);
-        assert_eq!(only(&well(), Check::Service).0, Level::Ok);
-        assert_eq!(found(status.clone()).0, Level::Ok);
-        let gone = Status { has_program: false, answer: Who::StandIn, ..status.clone() };
-        let (level, words) = found(gone);
-        assert!(level == Level::Fail && words.contains("/bin/relay"), "{words}");
-        for answer in [Who::Silent, Who::StandIn, Who::Stranger, Who::Nobody] {
-            assert_eq!(found(Status { answer, ..status.clone() }).0, Level::Fail, "{answer:?}");
-        }
-        let elsewhere = Facts { at: "127.0.0.1:9000".to_owned(), ..facts(status.clone()) };
-        assert_eq!(only(&elsewhere, Check::Service).0, Level::Warn);
-        let odd = Facts { service: Service::Odd("f is there\nhint: move it".to_owned()), ..well() };
-        assert_eq!(only(&odd, Check::Service), (Level::Warn, "f is there".to_owned()));
-        // Its port is held for it, and not by a stranger.
-        let held = Facts { here: Here::Held(None), ..facts(status) };
-        assert_eq!(only(&held, Check::Port).0, Level::Ok);
-        assert_eq!(only(&Facts { here: Here::Held(None), ..well() }, Check::Port).0, Level::Fail);
-    }
-
-    #[test]
-    fn the_machine() {
-        let six = Facts { localhost: vec![std::net::Ipv6Addr::LOCALHOST.into()], ..well() };
-        assert_eq!(only(&six, Check::Localhost).0, Level::Warn);
-        let file =
-            |mode| only(&Facts { open_files: vec![("f".to_owned(), mode)], ..well() }, Check::FileModes).0;
-        assert_eq!((file(0o644), file(0o666)), (Level::Warn, Level::Fail));
-        let odd = Facts { odd_env_files: vec![".env".to_owned()], ..well() };
-        assert_eq!(only(&odd, Check::EnvFile).0, Level::Warn);
-        for (wsl, level) in [(Wsl::Nat, Level::Warn), (Wsl::Unknown, Level::Warn), (Wsl::Mirrored, Level::Ok)]
-        {
-            assert_eq!(only(&Facts { wsl: Some(wsl), ..well() }, Check::Wsl).0, level);
-        }
-        let catching = Facts { catching: Some("HTTP_PROXY".to_owned()), ..well() };
-        assert_eq!(only(&catching, Check::ClientProxy).0, Level::Warn);
-        let own = Facts { own_proxy: Some("http://127.0.0.1:8787".to_owned()), ..well() };
-        assert_eq!(only(&own, Check::Proxy).0, Level::Fail);
-        let bad = Facts { certificates: vec![("SSL_CERT_FILE".to_owned(), "gone".to_owned())], ..well() };
-        assert_eq!(only(&bad, Check::Certificates).0, Level::Fail);
-    }
-}
+mod tests;

@@ -30,6 +30,8 @@ pub enum Level {
     Warn,
     /// All is well.
     Ok,
+    /// It could not be looked at.
+    Skip,
 }
 
 impl Level {
@@ -40,6 +42,7 @@ impl Level {
             Self::Fail => "fail",
             Self::Warn => "warn",
             Self::Ok => "ok",
+            Self::Skip => "skip",
         }
     }
 }

@@ -26,8 +26,12 @@ pub fn exit_code(findings: &[Finding]) -> u8 {
 pub fn text(lang: Lang, findings: &[Finding]) -> String {
     let [fails, warns, oks] = [Level::Fail, Level::Warn, Level::Ok].map(|level| count(findings, level));
     let mut out = words::opening(lang, env!("CARGO_PKG_VERSION"), fails, warns, oks);
+    let skipped = count(findings, Level::Skip);
+    if skipped > 0 {
+        out = words::opening_and_skipped(lang, &out, skipped);
+    }
     out.push('\n');
-    for level in [Level::Fail, Level::Warn, Level::Ok] {
+    for level in [Level::Fail, Level::Warn, Level::Ok, Level::Skip] {
         let mut these = findings.iter().filter(|finding| finding.level == level).peekable();
         if these.peek().is_some() {
             out.push('\n');
@@ -37,6 +41,7 @@ pub fn text(lang: Lang, findings: &[Finding]) -> String {
                 Level::Fail => "\u{1b}[31m",
                 Level::Warn => "\u{1b}[33m",
                 Level::Ok => "\u{1b}[32m",
+                Level::Skip => "\u{1b}[2m",
             };
             let head = format!("{colour}{:<4}\u{1b}[0m  {:<15} ", level.name(), finding.check.name());
             out.push_str(&beside(&head, &finding.what));
@@ -76,6 +81,7 @@ pub fn json(findings: &[Finding]) -> Value {
         "ok": exit_code(findings) == 0,
         "fails": count(findings, Level::Fail),
         "warnings": count(findings, Level::Warn),
+        "skipped": count(findings, Level::Skip),
         "findings": all,
     })
 }
@@ -93,6 +99,7 @@ mod tests {
                 Level::Fail,
                 "127.0.0.1:8787 is taken by a program with a long name (process 1234)\nstop it, or give the relay another port",
             ),
+            Finding::new(Check::Memory, Level::Skip, "not looked at: no relay shows its status page"),
             Finding::new(
                 Check::Clock,
                 Level::Warn,
@@ -104,9 +111,9 @@ mod tests {
     #[test]
     fn what_is_wrong_comes_first_and_nothing_is_wider_than_a_terminal() {
         let text = text(Lang::English, &findings()).replace("\u{1b}[31m", "").replace("\u{1b}[33m", "");
-        let text = text.replace("\u{1b}[32m", "").replace("\u{1b}[0m", "");
+        let text = text.replace("\u{1b}[2m", "").replace("\u{1b}[32m", "").replace("\u{1b}[0m", "");
         insta::assert_snapshot!(text.replace(env!("CARGO_PKG_VERSION"), "VERSION"), @r"
-        Steady Relay VERSION: 1 failed, 1 warning, 1 ok
+        Steady Relay VERSION: 1 failed, 1 warning, 1 ok, 1 not looked at
 
         fail  port            127.0.0.1:8787 is taken by a program with a long name
                               (process 1234)
@@ -117,6 +124,8 @@ mod tests {
                               do: 让系统自动校时
 
         ok    settings        there is no file, so the defaults hold
+
+        skip  memory          not looked at: no relay shows its status page
         ");
         for line in text.lines() {
             assert!(terminal::width(line) <= COLUMNS, "{line}");
@@ -138,6 +147,7 @@ mod tests {
             (&1.into(), &false.into(), &1.into(), &1.into())
         );
         assert_eq!(json["findings"][1]["remedy"], "stop it, or give the relay another port");
+        assert_eq!(json["skipped"], 1);
         assert_eq!((exit_code(&findings()), exit_code(&findings()[..1])), (1, 0));
     }
 }

@@ -69,6 +69,8 @@ struct Open {
     doing: Doing,
     /// Since when its client waits for more than a send, and what went wrong, until it is answered.
     held: Option<(Moment, Option<Fault>)>,
+    /// Whether its client was given a notice of that.
+    noticed: bool,
 }
 
 impl Open {
@@ -316,6 +318,7 @@ impl Status {
                 held_s: tenths(now.since(since)),
                 next_try_in_s: next.map(|next| tenths(next.since(now))),
                 sending: open.doing == Doing::Sending,
+                noticed: open.noticed,
             }
         };
         (open, held.into_iter().map(shown).collect())
@@ -372,7 +375,14 @@ impl Observer for Status {
                 totals.calls += 1;
                 open.insert(
                     call,
-                    Open { labels: labels.clone(), since: at, sends: 0, doing: Doing::Opening, held: None },
+                    Open {
+                        labels: labels.clone(),
+                        since: at,
+                        sends: 0,
+                        doing: Doing::Opening,
+                        held: None,
+                        noticed: false,
+                    },
                 );
             }
             Event::SendStarted { send } => {
@@ -420,7 +430,12 @@ impl Observer for Status {
                     Outcome::Passed | Outcome::Broken | Outcome::Cut | Outcome::ClientLeft => {}
                 }
             }
-            Event::HeadArrived { .. } | Event::FaultSeen { .. } | Event::NoticeGiven { .. } => {}
+            Event::NoticeGiven { .. } => {
+                if let Some(open) = open.get_mut(&call) {
+                    open.noticed = true;
+                }
+            }
+            Event::HeadArrived { .. } | Event::FaultSeen { .. } => {}
         }
     }
 

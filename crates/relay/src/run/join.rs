@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use super::SessionKey;
 use crate::guard::TOKEN_HEADER;
 use crate::local_token;
-use crate::running::Connection;
+use crate::running::{self, Connection};
 use crate::sessions::drawn;
 use crate::sessions::said::{Opened, PATH, Page, Proved, Sums, Wanted, proves};
 
@@ -97,7 +97,10 @@ impl Running {
         state_dir: Option<&Path>,
         token: Option<&Secret>,
     ) -> Result<Self, NotJoined> {
-        let local = state_dir.and_then(local_token::known).ok_or(NotJoined::NoToken)?;
+        let local = match state_dir.and_then(local_token::known) {
+            Some(local) => local,
+            None => of_one_that_starts(port, state_dir).await.ok_or(NotJoined::NoToken)?,
+        };
         let door = Door { port, local: Secret::new(local), token: token.cloned() };
         let (Proved { has_upstream, .. }, _) = door.prove().await?;
         Ok(Self { door, has_upstream })
@@ -170,6 +173,15 @@ impl Drop for Joined {
     fn drop(&mut self) {
         self.keeper.abort();
     }
+}
+
+/// The local token of a relay that is just starting for the first time: it writes it before it answers anything, and
+/// listens before that. Where nobody listens nothing is waited for.
+async fn of_one_that_starts(port: u16, state_dir: Option<&Path>) -> Option<String> {
+    let folder = state_dir?;
+    // What it says does not count: the token proves whose it is.
+    let _answered = running::lives(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), None).await;
+    local_token::known(folder)
 }
 
 fn seen(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {

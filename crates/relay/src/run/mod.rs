@@ -10,7 +10,6 @@ mod aider;
 mod child;
 mod claude;
 mod codex;
-mod desktop;
 mod files;
 mod gemini;
 pub mod join;
@@ -28,6 +27,7 @@ use std::time::Duration;
 pub use child::{Ended, supervise};
 pub use watch::{Link, Watch};
 
+use crate::held::rounded_seconds;
 pub use crate::sessions::SessionKey;
 use crate::sessions::forwarding;
 use crate::sessions::said::{NamedUrl, Sums, VERSION, Wanted};
@@ -331,10 +331,6 @@ pub fn closing_line(lang: Lang, saved: &Sums) -> Option<String> {
         twice => run::spent_twice(lang, &spent, twice),
     };
     Some(run::closing(lang, saved.calls, &met, &ended, &spent))
-}
-
-fn rounded_seconds(seconds: f64) -> u64 {
-    Duration::try_from_secs_f64(seconds + 0.5).map_or(0, |span| span.as_secs())
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use relay_core::{Fault, Lang};
+use relay_core::Lang;
 
-use crate::sessions::said::{Held, Page};
+use crate::held::line_and_more;
+use crate::sessions::said::Page;
 use crate::terminal::controlling;
-use crate::words::run;
 
 /// How long a call is held before the title says so.
 const AFTER: f64 = 10.0;
@@ -72,87 +72,31 @@ async fn write(sequence: String) {
 /// The title for a session; `None` where no call is held for long.
 fn words(lang: Lang, page: &Page) -> Option<String> {
     let longest = page.held.iter().find(|held| held.held_s >= AFTER)?;
-    let what = what(lang, longest);
-    let held = span(lang, longest.held_s);
-    let words = match (longest.sending, longest.next_try_in_s) {
-        (true, _) => run::held_trying(lang, &what, &held),
-        (false, Some(next)) => run::held_next(lang, &what, &held, &span(lang, next)),
-        (false, None) => run::held_in_line(lang, &what, &held),
-    };
-    match page.held.len() - 1 {
-        0 => Some(words),
-        more => Some(format!("{words} (+{more})")),
-    }
-}
-
-/// What is the matter: `gpt-x at capacity`.
-pub(super) fn what(lang: Lang, held: &Held) -> String {
-    let model = held.model.as_deref().unwrap_or(&held.upstream);
-    let fault = held.fault.as_deref();
-    match Fault::ALL.iter().find(|known| Some(known.name()) == fault) {
-        Some(Fault::AtCapacity) => run::is_at_capacity(lang, model),
-        Some(Fault::Overloaded) => run::is_overloaded(lang, model),
-        Some(Fault::ModelLoading) => run::is_loading(lang, model),
-        Some(Fault::Throttled | Fault::QuotaSpent) => run::is_throttled(lang, model),
-        Some(
-            Fault::Authentication
-            | Fault::BadRequest
-            | Fault::TooLong
-            | Fault::ContentRefused
-            | Fault::Challenge
-            | Fault::ServerFailed
-            | Fault::BrokenStream
-            | Fault::EmptyAnswer
-            | Fault::NoAnswer
-            | Fault::NeverSent,
-        ) => run::is_failing(lang, model),
-        None => run::is_busy(lang, model),
-    }
-}
-
-/// A time as a title says it: to the second up to two minutes, then to the minute.
-pub(super) fn span(lang: Lang, seconds: f64) -> String {
-    let seconds = super::rounded_seconds(seconds);
-    if seconds < 120 { run::seconds(lang, seconds) } else { run::minutes(lang, seconds / 60) }
+    Some(line_and_more(lang, longest, page.held.len() - 1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sessions::said::Held;
 
-    fn held(held_s: f64, next: Option<f64>) -> Held {
-        Held {
+    #[test]
+    fn a_call_that_is_held_for_long_is_in_the_title() {
+        let held = |held_s| Held {
             call: "c1".to_owned(),
             model: Some("gpt-x".to_owned()),
             upstream: "openai".to_owned(),
-            fault: Some("at_capacity".to_owned()),
+            fault: None,
             held_s,
-            next_try_in_s: next,
+            next_try_in_s: Some(0.2),
             sending: false,
-        }
-    }
-
-    fn said(lang: Lang, held: Vec<Held>) -> Option<String> {
-        words(lang, &Page { held, ..Page::default() })
-    }
-
-    #[test]
-    fn the_title_says_what_how_long_and_when() {
-        let en = |held| said(Lang::English, held);
-        let is = |words: &str| Some(words.to_owned());
-        assert_eq!(en(vec![]), None);
-        assert_eq!(en(vec![held(9.9, Some(1.0))]), None);
-        let line = en(vec![held(40.2, Some(14.0))]);
-        assert_eq!(line, is("gpt-x at capacity, held 40 s, next try in 14 s"));
-        let zh = said(Lang::Chinese, vec![held(40.2, Some(14.0))]);
-        assert_eq!(zh, is("gpt-x 容量已满，已等待 40 秒，14 秒后重试"));
-        assert_eq!(en(vec![held(400.0, None)]), is("gpt-x at capacity, held 6 min, waits for its turn"));
-        let sending = Held { sending: true, ..held(12.0, None) };
-        assert_eq!(en(vec![sending]), is("gpt-x at capacity, held 12 s, trying now"));
-        let other = Held { model: None, fault: Some("server_failed".to_owned()), ..held(12.0, Some(130.0)) };
-        assert_eq!(en(vec![other]), is("openai fails, held 12 s, next try in 2 min"));
-        let behind = Held { fault: None, ..held(12.0, Some(0.2)) };
-        assert_eq!(en(vec![behind, held(11.0, None)]), is("gpt-x is busy, held 12 s, next try in 0 s (+1)"));
+            noticed: false,
+        };
+        let words = |held| words(Lang::English, &Page { held, ..Page::default() });
+        assert_eq!(words(vec![]), None);
+        assert_eq!(words(vec![held(9.9)]), None);
+        let two = words(vec![held(12.0), held(11.0)]);
+        assert_eq!(two.as_deref(), Some("gpt-x is busy, held 12 s, next try in 0 s (+1)"));
     }
 
     #[test]

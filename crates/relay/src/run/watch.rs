@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use relay_core::config::Waiting;
+use relay_core::config::{Desktop, Waiting};
 
-use super::desktop::Desktop;
 use super::join::Joined;
 use super::title::Title;
 use crate::app::Relay;
+use crate::clock::{Clock as _, SystemClock};
+use crate::held::{Telling, show};
 use crate::sessions::Holder;
 use crate::sessions::said::{Page, Sums};
 use crate::terminal::controlling;
@@ -59,7 +60,9 @@ impl Link {
 #[derive(Debug, Default)]
 pub struct Watch {
     title: Option<Title>,
-    desktop: Option<Desktop>,
+    desktop: Option<Telling>,
+    /// Whether the desktop is told of what the client shows as well.
+    all: bool,
 }
 
 impl Watch {
@@ -67,7 +70,8 @@ impl Watch {
     #[must_use]
     pub fn by(waiting: &Waiting) -> Self {
         let title = (waiting.title && controlling().is_some()).then(Title::default);
-        Self { title, desktop: waiting.desktop.then(Desktop::default) }
+        let desktop = tells_desktop(waiting.desktop, title.is_some()).then(Telling::default);
+        Self { title, desktop, all: waiting.desktop == Desktop::On }
     }
 
     /// Looks at it again and again; never ends.
@@ -78,7 +82,11 @@ impl Watch {
                 title.show(words::lang(), page.as_ref()).await;
             }
             if let (Some(desktop), Some(page)) = (&mut self.desktop, &page) {
-                desktop.show(words::lang(), page);
+                let message = desktop.look(words::lang(), SystemClock.now(), &page.held, self.all);
+                // It may wait for whoever shows it. Where nobody does there is nowhere to say so: the screen is the client's.
+                if let Some(message) = message {
+                    tokio::spawn(async move { show(&message).await.ok() });
+                }
             }
             let is_held = page.is_some_and(|page| !page.held.is_empty());
             tokio::time::sleep(if is_held { HELD } else { EVERY }).await;
@@ -90,5 +98,28 @@ impl Watch {
         if let Some(title) = self.title {
             title.restore().await;
         }
+    }
+}
+
+/// Whether the desktop is told, too.
+const fn tells_desktop(desktop: Desktop, has_title: bool) -> bool {
+    match desktop {
+        // Where nothing else beside the client's screen says it.
+        Desktop::Auto => !has_title,
+        Desktop::On => true,
+        Desktop::Off => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_desktop_is_told_where_no_title_is_or_where_it_is_wanted() {
+        let tells = |desktop| [true, false].map(|has_title| tells_desktop(desktop, has_title));
+        assert_eq!(tells(Desktop::Auto), [false, true]);
+        assert_eq!(tells(Desktop::On), [true, true]);
+        assert_eq!(tells(Desktop::Off), [false, false]);
     }
 }

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 
 use super::said::{Opened, PATH, Proved, VERSION, Wanted, proof};
-use super::{Holder, NotOpened, SessionKey};
+use super::{Holder, NotOpened, Session, SessionKey};
 use crate::listen::leads_back;
 use crate::reply::{ReplyBody, text, typed};
 use crate::shared::Shared;
@@ -103,14 +103,15 @@ async fn open(
     let changing = shared.guard.changing(request.headers());
     changing.map_err(|refusal| refuse(refusal.status(), &refusal.to_string()))?;
     let wanted = wanted(request.into_body()).await?;
-    let holder = shared.sessions.open(&wanted).map_err(|why| not_opened(&why))?;
-    // A name that leads to us is looked up once it is held: until then nobody has its key.
-    for (name, upstream) in &holder.session().upstreams {
+    let session = Session::of(&wanted).map_err(|why| not_opened(&why))?;
+    // Before it is held: one that is refused takes no other's place.
+    for (name, upstream) in &session.upstreams {
         let (url, ours) = (&upstream.url, &shared.guard.listening);
         if upstream.is_at(ours) || leads_back(url.host(), url.port(), ours).await {
             return Err(not_opened(&NotOpened::Itself(name.clone())));
         }
     }
+    let holder = shared.sessions.hold(session).map_err(|why| not_opened(&why))?;
     let opened = Opened {
         v: VERSION,
         key: holder.key(),

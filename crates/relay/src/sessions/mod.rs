@@ -8,7 +8,7 @@
 mod endpoint;
 pub mod said;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -104,7 +104,7 @@ impl Session {
     ///
     /// # Errors
     /// [`NotOpened`] where it cannot be.
-    fn of(wanted: &Wanted) -> Result<Self, NotOpened> {
+    pub(crate) fn of(wanted: &Wanted) -> Result<Self, NotOpened> {
         if wanted.v != VERSION {
             return Err(NotOpened::Version(wanted.v));
         }
@@ -183,6 +183,11 @@ pub(crate) fn key_in(path_and_query: &str) -> Option<(SessionKey, &str)> {
     Some((key.parse().ok()?, rest))
 }
 
+/// Whether a path begins as if a key followed, be it one or not; clients may write the `~` in another way.
+pub(crate) fn names_a_key(path_and_query: &str) -> bool {
+    ["/~", "/%7E", "/%7e"].iter().any(|start| path_and_query.starts_with(start))
+}
+
 impl Sessions {
     fn open_ones(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
@@ -193,7 +198,14 @@ impl Sessions {
     /// # Errors
     /// [`NotOpened`] with the reason.
     pub fn open(self: &Arc<Self>, wanted: &Wanted) -> Result<Holder, NotOpened> {
-        let mut session = Session::of(wanted)?;
+        self.hold(Session::of(wanted)?)
+    }
+
+    /// The same with a session that is made ready.
+    ///
+    /// # Errors
+    /// [`NotOpened::TooMany`].
+    pub(crate) fn hold(self: &Arc<Self>, mut session: Session) -> Result<Holder, NotOpened> {
         let taken = Arc::<Notify>::default();
         let (session, resumed) = {
             let mut open = self.open_ones();
@@ -217,6 +229,13 @@ impl Sessions {
     pub(crate) fn find(&self, key: SessionKey) -> Option<Arc<Session>> {
         let open = self.open_ones();
         position(&open, key).and_then(|at| open.get(at)).map(|entry| Arc::clone(&entry.session))
+    }
+
+    /// The names of all calls of sessions that are held.
+    pub(crate) fn held(&self, now: Moment) -> BTreeSet<String> {
+        let sessions: Vec<_> = self.open_ones().iter().map(|entry| Arc::clone(&entry.session)).collect();
+        let held = |session: &Arc<Session>| session.status.held(now, Vec::new).1;
+        sessions.iter().flat_map(held).map(|held| held.call).collect()
     }
 
     /// Waits until there is one of this key.
@@ -330,6 +349,16 @@ mod tests {
             (format!("/~{key}0/v1"), None),
         ] {
             assert_eq!(key_in(&path), rest.map(|rest| (key, rest)), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_a_key_is_seen() {
+        for path in ["/~", "/~abc/v1", "/%7Eabc", "/%7eabc/v1?x"] {
+            assert!(names_a_key(path), "{path}");
+        }
+        for path in ["", "/", "/v1/~abc", "~abc", "/v1?~abc"] {
+            assert!(!names_a_key(path), "{path}");
         }
     }
 

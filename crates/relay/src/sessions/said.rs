@@ -154,6 +154,9 @@ pub struct Held {
     pub next_try_in_s: Option<f64>,
     /// Whether it is being sent.
     pub sending: bool,
+    /// Whether its client shows that it is held, since it was given a notice.
+    #[serde(default)]
+    pub noticed: bool,
 }
 
 /// What the calls of a session, or of a relay, came to: the numbers of `run`'s closing line.

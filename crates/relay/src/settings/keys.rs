@@ -10,7 +10,7 @@ use super::read::{Given, Key};
 use relay_core::client::Kind;
 use relay_core::config::Timeouts;
 use relay_core::config::{
-    Bodies, ClientSettings, HistorySettings, Hold, Http2, Limits, LogFormat, LogLevel, LogSettings,
+    Bodies, ClientSettings, Desktop, HistorySettings, Hold, Http2, Limits, LogFormat, LogLevel, LogSettings,
     ProfileChoice, ProxyChoice, Secret, Waiting, Websocket,
 };
 use relay_core::units::Invalid;
@@ -397,20 +397,16 @@ pub(super) const WAITING: &[Key<Waiting>] = &[
     },
     Key {
         name: "desktop",
-        shape: "true or false",
-        default: "false",
-        doc: "Whether the desktop shows a notice when a call of the client of `run` is held for more than 20 s, once for \
-              each. Only a program that was built with the feature `desktop` can.",
+        shape: "choice",
+        default: "\"auto\"",
+        doc: "Whether the desktop shows a notice when calls are held for close to 20 s, and another when none is held any \
+              more: once for each model, and no more than two in a minute for one. `auto`, where nothing else shows it: for \
+              clients that were pointed at a relay that serves, unless they show it themselves, and for `run` without a \
+              terminal or with `title = \"off\"`; `on`, in any case; `off`. It takes a session of a desktop, and there \
+              `notify-send` or `busctl`.",
         set: |waiting, given| {
-            let wanted = given.flag()?;
-            if wanted && !cfg!(feature = "desktop") {
-                return Err(Invalid::new(
-                    "cannot be done by this program, which was built without the feature `desktop`",
-                    "leave it out, or build with `cargo install --features desktop`; the terminal's title says the same",
-                ));
-            }
-            waiting.desktop = wanted;
-            Ok(())
+            let among = [("auto", Desktop::Auto), ("on", Desktop::On), ("off", Desktop::Off)];
+            given.choice(&among).map(|value| waiting.desktop = value)
         },
     },
 ];

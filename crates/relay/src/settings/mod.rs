@@ -29,6 +29,7 @@ pub use crate::cli::Flags;
 pub use environment::{Environment, NO_VARIABLES};
 pub use errors::{Issue, SettingsError};
 pub use page::page;
+pub(crate) use read::looks_secret;
 pub use reference::{KeyDoc, SectionDoc, reference};
 pub(crate) use rules::own_rule;
 pub use schema::schema;

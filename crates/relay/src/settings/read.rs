@@ -184,7 +184,7 @@ fn mask_value(found: &mut Findings, value: &Spanned<DeValue<'_>>, is_secret: boo
 }
 
 /// Whether a text looks like a credential, or like an address that holds one.
-pub(super) fn looks_secret(text: &str) -> bool {
+pub(crate) fn looks_secret(text: &str) -> bool {
     text.contains('@') || text.contains('?') || text.contains("sk-") || text.contains("eyJ")
 }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::address::authority;
+use super::clients::Client;
 use super::document::{Format, Splice};
 
 /// The file, in the state folder.
@@ -142,6 +143,12 @@ impl Journal {
                 None => self.entries.push(entry.clone()),
             }
         }
+    }
+
+    /// The files that were written for a client.
+    pub(super) fn files_of(&self, client: Client) -> Vec<PathBuf> {
+        let entries = self.entries.iter().filter(|entry| entry.client == client.name());
+        entries.map(|entry| entry.file.clone()).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The ports at which clients were told that the relay is.

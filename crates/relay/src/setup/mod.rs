@@ -130,7 +130,7 @@ pub fn carry_out(
     apply::apply(lang, disk, notebook, plan)
 }
 
-/// Every client as it stands, for the relay that the journal knows.
+/// Every client as it stands, and every env file that was written, for the relay that the journal knows.
 ///
 /// # Errors
 /// Where the journal cannot be read: a client at a port that the relay had before would be taken for one elsewhere.
@@ -140,7 +140,8 @@ pub fn standings(
     relay: &RelayAt,
     (disk, notebook): (&mut dyn Disk, &Notebook),
 ) -> Result<Vec<ClientState>, NotebookError> {
-    Ok(survey::survey(lang, machine, &known_at(relay, &notebook.read(disk)?)))
+    let journal = notebook.read(disk)?;
+    Ok(survey::survey(lang, machine, &known_at(relay, &journal), &journal.files_of(Client::EnvFile)))
 }
 
 /// The relay with the ports at which clients were told that it is.

@@ -163,15 +163,16 @@ fn side(side: &Side) -> String {
     }
 }
 
-/// Looks at every client that is there. Nothing is written, and no file is read in any other way than `machine` does.
+/// Looks at every client that is there, and at these env files. Nothing is written, and no file is read in any other way than `machine` does.
 #[must_use]
-pub fn survey(lang: Lang, machine: &Machine<'_>, relay: &RelayAt) -> Vec<ClientState> {
+pub fn survey(lang: Lang, machine: &Machine<'_>, relay: &RelayAt, env_files: &[PathBuf]) -> Vec<ClientState> {
     // Many clients name one address, and who says nothing takes a while.
     let known = RefCell::new(BTreeMap::new());
     let who = |at| *known.borrow_mut().entry(at).or_insert_with(|| (machine.who)(at));
     let machine = Machine { who: &who, ..machine.clone() };
     let look = Look { machine: &machine, relay, lang, named: &[] };
-    clients::find(look).into_iter().filter_map(|finding| state(look, finding)).collect()
+    let env_files = env_files.iter().map(|file| clients::env_file(look, file.clone()));
+    clients::find(look).into_iter().chain(env_files).filter_map(|finding| state(look, finding)).collect()
 }
 
 /// Where an address leads that is told in another way than by a file.
@@ -276,7 +277,7 @@ mod tests {
             who: &|at| if at.port() == 8787 { Who::Relay } else { Who::Nobody },
             folder: "/project".into(),
         };
-        let found = survey(Lang::English, &machine, &RelayAt::local(8787));
+        let found = survey(Lang::English, &machine, &RelayAt::local(8787), &[]);
         let seen: Vec<_> = found
             .iter()
             .map(|state| (state.client.name(), state.key.as_str(), state.standing.said(Lang::English)))

@@ -11,6 +11,7 @@ use steady_relay::clock::{Clock, RatedClock, SystemClock};
 use steady_relay::descriptors;
 use steady_relay::files::Files;
 use steady_relay::guard::Guard;
+use steady_relay::held::{self, Sources};
 use steady_relay::history;
 use steady_relay::https::Https;
 use steady_relay::listen::{Bound, bind, passed, reached_at};
@@ -66,7 +67,8 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
         }
         UpstreamChoice::Named(name) => format!("[upstream.{name}]"),
     });
-    let mut observers: Vec<Arc<dyn Observer>> = vec![log.clone()];
+    let held = Arc::<held::Watch>::default();
+    let mut observers: Vec<Arc<dyn Observer>> = vec![log.clone(), held.clone()];
     observers.extend(metrics.as_ref().map(|at| Arc::clone(&at.metrics) as Arc<dyn Observer>));
     let started_with = config.clone();
     let told_by = Arc::clone(&log);
@@ -77,7 +79,7 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
         config,
         targets,
         tls,
-        clock,
+        clock: Arc::clone(&clock),
         observers,
         recorder: Some(Arc::clone(&recorder)),
         sockets: bound.sockets,
@@ -93,6 +95,9 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
         )));
         tokio::spawn(at.serve(relay.lanes(0)));
     }
+    let settings = relay.settings();
+    let wanted = move || settings().waiting.desktop;
+    tokio::spawn(held.over(Sources { clock, held: relay.held(), wanted, tell: relay.notices() }));
     log.show_lanes(relay.lanes(0)).map_err(|error| failed(2, &error))?;
     tell_manager(ManagerHears::Ready);
     let mut following = Following { flags, relay: &relay, log: &log, listening, started_with, shown, told };

@@ -8,10 +8,13 @@ use relay_core::Lang;
 use relay_core::config::Config;
 use serde_json::json;
 use steady_relay::cli::Flags;
+use steady_relay::held;
 use steady_relay::listen::{BindError, bind};
 use steady_relay::running::Who;
 use steady_relay::service::act::{Manager, State, Status, is_program};
-use steady_relay::service::{AsService, CARRIED, Job, Record, ServiceError, Verb, arguments, left_behind};
+use steady_relay::service::{
+    AsService, CARRIED, Job, Record, ServiceError, Verb, Written, arguments, left_behind,
+};
 use steady_relay::settings::{self, Environment as _, Loaded};
 use steady_relay::words::{self, service as table, start};
 
@@ -64,14 +67,7 @@ fn install(manager: &Manager, flags: &Flags, dry_run: bool, as_json: bool) -> Re
     let job = job(manager, flags, &config, dry_run)?;
     let written = manager.files(&job)?;
     if dry_run {
-        if as_json {
-            let files: Vec<_> =
-                written.iter().map(|file| json!({"path": file.path, "text": file.text})).collect();
-            return print(&json!({"v": 1, "dry_run": true, "files": files}).to_string());
-        }
-        let shown: Vec<_> =
-            written.iter().map(|file| format!("==> {} <==\n{}", file.path.display(), file.text)).collect();
-        return print(shown.join("\n").trim_end());
+        return print_what_would_be(manager, &job, &written, as_json);
     }
     manager.is_there()?;
     if manager.record().is_ok() {
@@ -90,6 +86,31 @@ fn install(manager: &Manager, flags: &Flags, dry_run: bool, as_json: bool) -> Re
         return print(&json!({"v": 1, "url": url(&now), "files": installed.files}).to_string());
     }
     say(&table::installed(words::lang(), &url(&now)));
+    say(&held::how_to_see(words::lang(), config.waiting.desktop));
+    Ok(0)
+}
+
+/// What a dry run prints. Where there is no service manager the files can still be had, for another machine.
+fn print_what_would_be(
+    manager: &Manager,
+    job: &Job,
+    written: &[Written],
+    as_json: bool,
+) -> Result<u8, Failure> {
+    let obstacle = manager.is_there().err().map(|error| error.to_string());
+    if as_json {
+        let files: Vec<_> =
+            written.iter().map(|file| json!({"path": file.path, "text": file.text})).collect();
+        return print(&json!({"v": 1, "dry_run": true, "files": files, "obstacle": obstacle}).to_string());
+    }
+    let shown: Vec<_> =
+        written.iter().map(|file| format!("==> {} <==\n{}", file.path.display(), file.text)).collect();
+    print(shown.join("\n").trim_end())?;
+    let record = Record { program: job.program.clone(), addresses: job.addresses.clone() };
+    say(&match obstacle {
+        Some(why) => table::would_not_install(words::lang(), &why),
+        None => table::would_install(words::lang(), &url(&record)),
+    });
     Ok(0)
 }
 

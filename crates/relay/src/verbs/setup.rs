@@ -6,8 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use relay_core::Lang;
+use relay_core::config::Config;
 use serde_json::json;
 use steady_relay::cli::Flags;
+use steady_relay::held;
 use steady_relay::running::{self, Who};
 use steady_relay::settings::{self, Loaded};
 use steady_relay::setup::{
@@ -48,7 +50,8 @@ pub(crate) fn setup(flags: &Flags, options: &Options) -> Result<u8, Failure> {
         plan.notes.insert(1, say_in::restart_relay(lang));
     }
     let done = proceed(lang, options, &notebook, &plan)?;
-    told(lang, options, (&plan, &done), new_port.is_some() || found == Who::Nobody)
+    let end = End { is_silent: new_port.is_some() || found == Who::Nobody, config: &loaded.config };
+    told(lang, options, (&plan, &done), end)
 }
 
 /// What came of a plan.
@@ -108,7 +111,14 @@ fn agreed(lang: Lang) -> Result<bool, Failure> {
     Ok(read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-fn told(lang: Lang, options: &Options, (plan, done): (&Plan, &Done), is_silent: bool) -> Result<u8, Failure> {
+/// What there is to say when all is written.
+struct End<'a> {
+    /// No relay runs yet.
+    is_silent: bool,
+    config: &'a Config,
+}
+
+fn told(lang: Lang, options: &Options, (plan, done): (&Plan, &Done), end: End<'_>) -> Result<u8, Failure> {
     if options.json {
         print(&in_json(options, plan, done).to_string())?;
     } else if done.declined {
@@ -129,8 +139,9 @@ fn told(lang: Lang, options: &Options, (plan, done): (&Plan, &Done), is_silent: 
         if done.failed.is_empty() {
             let clients = plan.clients().into_iter().filter(|client| *client != Client::Relay.name());
             say(&say_in::written(lang, &clients.collect::<Vec<_>>().join(", ")));
+            say(&held::how_to_see(lang, end.config.waiting.desktop));
         }
-        if is_silent {
+        if end.is_silent {
             say(&say_in::start_relay(lang));
         }
     }

@@ -27,6 +27,12 @@ relay_core::words! {
         zh: "没有名为 '{word}' 的命令";
     }
 
+    /// The word is no verb, but the name of a client or of a program.
+    start_it(word: &str) {
+        en: "  to start it with a relay: 'steady-relay run -- {word}'";
+        zh: "  要经由中继启动它：'steady-relay run -- {word}'";
+    }
+
     /// A flag lacks its value.
     lacks_value(flag: &str) {
         en: "a value is required for '{flag}' but none was supplied";

@@ -11,6 +11,18 @@ relay_core::words! {
         zh: "Steady Relay {version}：{fails} 项失败，{warns} 项警告，{oks} 项正常";
     }
 
+    /// The same, where something could not be looked at.
+    opening_and_skipped(opening: &str, skipped: u64) {
+        en: "{opening}, {skipped} not looked at";
+        zh: "{opening}，{skipped} 项未检查";
+    }
+
+    /// What could not be looked at. `why` is a message of this table, or what a system said.
+    not_looked_at(why: &str) {
+        en: "not looked at: {why}";
+        zh: "未检查：{why}";
+    }
+
     /// Before a remedy.
     remedy(what: &str) {
         en: "do: {what}";
@@ -79,8 +91,8 @@ relay_core::words! {
 
     /// There is no relay to be asked.
     none_runs() {
-        en: "not looked at, since no relay shows its status page";
-        zh: "没有可读取的中继状态页，跳过";
+        en: "no relay shows its status page";
+        zh: "没有可读取的中继状态页";
     }
 
     /// One version at both ends.
@@ -205,8 +217,8 @@ relay_core::words! {
 
     /// There are more than are asked.
     upstreams_more(count: u64) {
-        en: "{count} more were not asked; `--upstream NAME` asks one";
-        zh: "另有 {count} 个上游未检查；用 `--upstream NAME` 检查其中一个";
+        en: "{count} more services, since there are many; `--upstream NAME` asks one";
+        zh: "上游较多，另有 {count} 个；用 `--upstream NAME` 检查其中一个";
     }
 
     /// There was none to be asked.
@@ -461,9 +473,27 @@ relay_core::words! {
         zh: "localhost 就是 127.0.0.1";
     }
 
+    /// A client that is there and does not answer.
+    client_silent(client: &str) {
+        en: "{client} did not tell its version in time";
+        zh: "{client} 没有及时给出版本";
+    }
+
+    /// Windows.
+    no_modes() {
+        en: "this system has no modes of files";
+        zh: "本系统的文件没有权限位";
+    }
+
+    /// Others may change what the relay goes by.
+    open_to_writing(file: &str, mode: &str) {
+        en: "others may change {file} (mode {mode})\nchmod go-w {file}";
+        zh: "其他用户可以修改 {file}（权限 {mode}）\nchmod go-w {file}";
+    }
+
     /// Others may read a secret.
     open_file(file: &str, mode: &str) {
-        en: "{file} may hold secrets, and others have rights to it (mode {mode})\nchmod go= {file}";
+        en: "{file} holds what may be secret, and others have rights to it (mode {mode})\nchmod go= {file}";
         zh: "{file} 可能含有机密内容，而其他用户有访问权限（权限 {mode}）\nchmod go= {file}";
     }
 

@@ -352,6 +352,12 @@ relay_core::words! {
         zh: "请在此中继监听的地址上用 `?nonce=` 请求，值为 16 到 64 个字母和数字";
     }
 
+    /// What follows `~` in a path is of no use. It may be a secret, so it is not repeated.
+    odd_key() {
+        en: "what follows `~` in the path is neither the key of a session nor the token of this relay, and goes no further: it may be a secret\nhint: take the whole address from `steady-relay run` or `steady-relay setup`; a relay without a `token` needs no /~TOKEN in it";
+        zh: "路径中 `~` 之后的内容既不是会话密钥，也不是此中继的令牌；它可能是机密内容，因此不会转发\n提示：请使用 `steady-relay run` 或 `steady-relay setup` 给出的完整地址；没有设置 `token` 的中继不需要在地址中加 /~TOKEN";
+    }
+
     /// The relay's own pages under a session's path.
     not_by_a_session() {
         en: "the key of a session leads to services, not to the relay's own pages\nhint: leave `/~KEY` out of the path";

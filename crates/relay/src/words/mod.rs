@@ -34,6 +34,7 @@ pub mod cli;
 pub mod demo;
 pub mod doctor;
 pub mod door;
+pub mod held;
 pub(crate) mod help;
 pub mod history;
 pub mod https;
@@ -57,6 +58,7 @@ pub const TABLES: &[Table] = &[
     demo::TABLE,
     doctor::TABLE,
     door::TABLE,
+    held::TABLE,
     history::TABLE,
     https::TABLE,
     live::TABLE,

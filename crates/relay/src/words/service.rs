@@ -107,6 +107,18 @@ relay_core::words! {
         zh: "已安装并运行：请将客户端指向 {url}";
     }
 
+    /// After the files that a dry run prints.
+    would_install(url: &str) {
+        en: "nothing was done: `install` would write these files and start the relay at {url}";
+        zh: "未做任何改动：`install` 会写入这些文件，并在 {url} 启动中继";
+    }
+
+    /// The same where it would fail. `why` is what is in the way, and what helps.
+    would_not_install(why: &str) {
+        en: "nothing was done, and here `install` would write nothing: {why}";
+        zh: "未做任何改动；在此环境中 `install` 不会写入任何文件：{why}";
+    }
+
     /// It was moved to another address.
     moved(old: &str, new: &str) {
         en: "note: it listened on {old} before; clients that point there find nothing now, and belong at {new}";

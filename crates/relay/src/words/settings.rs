@@ -30,14 +30,6 @@ relay_core::words! {
 
 /// English, and Chinese with `{0}`, `{1}` … for what the English has filled in, in its order.
 const PATTERNS: &[(&str, &str)] = &[
-    (
-        "`waiting.desktop = true` cannot be done by this program, which was built without the feature `desktop`",
-        "本程序构建时未启用功能 `desktop`，无法执行 `waiting.desktop = true`",
-    ),
-    (
-        "leave it out, or build with `cargo install --features desktop`; the terminal's title says the same",
-        "删去该项，或用 `cargo install --features desktop` 构建；终端标题会显示同样的内容",
-    ),
     // Kinds of values.
     ("text", "文本"),
     ("a number", "数字"),

@@ -383,8 +383,8 @@ relay_core::words! {
 
     /// Without it, the clients would hang.
     start_relay() {
-        en: "the relay does not run yet: start it with `steady-relay`";
-        zh: "中继尚未运行：请运行 `steady-relay` 启动它";
+        en: "the relay does not run yet: start it with `steady-relay`,\nor for good with `steady-relay service install`";
+        zh: "中继尚未运行：请运行 `steady-relay` 启动它，\n或运行 `steady-relay service install` 让它常驻";
     }
 
     /// The port counts from the next start.

@@ -7,8 +7,8 @@ relay_core::words! {
 
     /// The first lines. `beyond` is empty or a line.
     listening(url: &str, beyond: &str, to: &str) {
-        en: "Steady Relay listening on {url}\n{beyond}  to:   {to}\n  next: point a client's base URL here, or start one with `steady-relay run -- codex`\n  look: {url}/__steady/status";
-        zh: "Steady Relay 正在监听 {url}\n{beyond}  发往：{to}\n  接着：把客户端的 base URL 指向这里，或用 `steady-relay run -- codex` 启动客户端\n  查看：{url}/__steady/status";
+        en: "Steady Relay listening on {url}\n{beyond}  to:   {to}\n  next: point clients here, or start one: `steady-relay run -- codex`\n  look: {url}/__steady/status";
+        zh: "Steady Relay 正在监听 {url}\n{beyond}  发往：{to}\n  接着：把客户端指向这里，或启动一个：`steady-relay run -- codex`\n  查看：{url}/__steady/status";
     }
 
     /// The line about other machines.
@@ -25,8 +25,8 @@ relay_core::words! {
 
     /// Who else can reach the relay, and what they need. `whence` is empty or the message below.
     beyond(whence: &str) {
-        en: "to other machines{whence}; every client needs the token, as header `x-steady-token` or as /~TOKEN in front of the path";
-        zh: "其他机器可以访问{whence}；每个客户端都需要令牌，用请求头 `x-steady-token`，或在路径前加 /~TOKEN";
+        en: "to other machines{whence}\n        every client needs the token:\n        as header `x-steady-token`, or as /~TOKEN in front of the path";
+        zh: "其他机器可以访问{whence}\n        每个客户端都需要令牌：\n        用请求头 `x-steady-token`，或在路径前加 /~TOKEN";
     }
 
     /// On every address.
@@ -366,4 +366,25 @@ fn open_calls(open: usize) -> String {
 
 const fn has(open: usize) -> &'static str {
     if open == 1 { "has" } else { "have" }
+}
+
+#[cfg(test)]
+mod tests {
+    use relay_core::Lang;
+
+    use super::*;
+    use crate::terminal::width;
+
+    #[test]
+    fn the_first_lines_fit_80_columns() {
+        for lang in Lang::ALL {
+            for whence in [String::new(), every_address(lang, "IPv4", 65_535)] {
+                let open = open(lang, &beyond(lang, &whence));
+                let all = listening(lang, "http://127.0.0.1:65535", &open, &by_credential(lang));
+                for line in all.lines() {
+                    assert!(width(line) <= 80, "{} columns: {line}", width(line));
+                }
+            }
+        }
+    }
 }

@@ -168,6 +168,7 @@ async fn files_versions_and_plans_are_looked_at() {
     let open = |name: &str, mode| {
         std::fs::set_permissions(home.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
     };
+    home.write(CONFIG, "[relay]\ntoken = \"0123456789abcdef\"\n");
     open(CONFIG, 0o644);
     home.write(".env", b"\xff\xfeA\0=\0");
     std::fs::create_dir_all(home.path("bin")).unwrap();
@@ -194,12 +195,17 @@ async fn files_versions_and_plans_are_looked_at() {
     );
     assert!(of(&out, "env-file")[0].1.contains(".env"), "{out}");
     let versions = of(&out, "client-version");
-    assert_eq!(versions.len(), 2, "{out}");
+    assert_eq!(versions.len(), 3, "{out}");
     assert!(versions[0].1.starts_with("Codex is 0.100.1") && versions[0].0 == "warn", "{out}");
     assert!(versions[1].1.starts_with("Claude Code is 2.1.400"), "{out}");
+    assert_eq!(versions[2].0, "skip", "{out}");
     let plan = of(&out, "workspace").remove(0);
     assert!(plan.0 == "warn" && plan.1.contains("enterprise"), "{out}");
     assert!(!out.contains(&token), "{out}");
+    // Without a secret others may read it, and not write it.
+    home.write(CONFIG, "[relay]\nprofile = \"patient\"\n");
+    let (_, out, _) = run(&mut doctor(&home, &["--port", &free_port(), "--upstream", &up.url()])).await;
+    assert_eq!(level(&out, "file-modes"), "ok", "{out}");
     open(CONFIG, 0o666);
     let (code, out, _) = run(&mut doctor(&home, &["--port", &free_port(), "--upstream", &up.url()])).await;
     assert_eq!((code, level(&out, "file-modes").as_str()), (1, "fail"), "{out}");

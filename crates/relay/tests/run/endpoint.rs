@@ -199,3 +199,17 @@ async fn a_key_takes_no_tokens_place() {
     assert_eq!(relay.ask(&call().header("authorization", "Bearer k")).await.status, 200);
     assert_eq!(up.requests().len(), 2);
 }
+
+#[tokio::test]
+async fn whoever_is_refused_a_session_that_is_open_leaves_it_as_it_was() {
+    let (place, up, relay) = place().await;
+    let _holder = held(&relay, &place.token(), KEY).await;
+    for (url, status) in [(format!("http://{}", relay.addr), 400), ("ftp://x".to_owned(), 400)] {
+        let upstreams = json!([{"name": "a", "url": url}]);
+        let body = json!({"v": 1, "client": "other", "key": KEY, "upstreams": upstreams}).to_string();
+        let answer = relay.ask(&open(&place.token(), &body)).await;
+        assert_eq!(answer.status, status, "{}", answer.text());
+        assert_eq!(relay.session(KEY).await.json()["client"], "py");
+    }
+    assert_eq!(up.connections(), 0);
+}

@@ -70,6 +70,35 @@ async fn the_upstreams_of_a_session_hold_for_its_calls_alone() {
     assert!(code == 2 && said.contains("already sends this client to the relay itself"), "{code} {said}");
 }
 
+/// It listens before it has written its token, and answers after that.
+#[tokio::test]
+async fn a_relay_that_is_just_starting_for_the_first_time_is_waited_for() {
+    let up = Upstream::start(good()).await.unwrap();
+    let place = Place::new();
+    place.client("job", "echo $OPENAI_BASE_URL");
+    let socket = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = socket.local_addr().unwrap().port();
+    place.settings(&format!("[relay]\nport = {port}\n"));
+    let passed = std::os::fd::OwnedFd::from(socket.try_clone().unwrap());
+    let mut command = place.program(&["run", "--", "job"]);
+    let starts = async {
+        // It is there, and the relay is not.
+        let asked = tokio::task::spawn_blocking(move || socket.accept()).await.unwrap().unwrap();
+        let serve = format!(
+            "exec 3<&0 </dev/null; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" serve --upstream {}",
+            up.url()
+        );
+        let mut shell = tokio::process::Command::new("/bin/sh");
+        shell.args(["-c", &serve, env!("CARGO_BIN_EXE_steady-relay")]).env_clear().env("HOME", place.home());
+        shell.stdin(std::process::Stdio::from(passed)).kill_on_drop(true);
+        let relay = crate::place::Serving::start(&mut shell).await;
+        drop(asked);
+        relay
+    };
+    let ((code, base, said), _relay) = tokio::join!(run(&mut command), starts);
+    assert_eq!((code, taken_apart(&base).0), (0, port), "{said}");
+}
+
 #[tokio::test]
 async fn what_cannot_be_joined_is_left_alone() {
     let up = Upstream::start(good()).await.unwrap();

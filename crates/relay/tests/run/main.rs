@@ -5,6 +5,8 @@
 #[path = "../support/child.rs"]
 mod child;
 #[cfg(test)]
+mod desktop;
+#[cfg(test)]
 mod endpoint;
 #[cfg(test)]
 mod joined;

@@ -60,7 +60,8 @@ async fn it_is_installed_twice_as_once_and_removed_without_a_trace() {
     let line = ["service", "install", "--port", &port, "--config", "my.toml", "--profile", "patient"];
     let (code, out, said) = run(&mut program(&home, &line)).await;
     assert_eq!((code, out.as_str()), (0, ""), "{said}");
-    assert_eq!(said, format!("installed and running: point clients at http://127.0.0.1:{port}\n"));
+    let ends = "to see what it holds: `steady-relay status`; after 20 s the desktop says so too\n";
+    assert_eq!(said, format!("installed and running: point clients at http://127.0.0.1:{port}\n{ends}"));
     let service = unit(&home, "steady-relay.service");
     let config = home.path("my.toml").display().to_string();
     let started = format!(
@@ -96,9 +97,16 @@ async fn a_dry_run_prints_the_files_and_writes_none() {
     for name in ["steady-relay.service", "steady-relay.socket", "steady-relay-absent@.service"] {
         assert!(out.contains(&format!("==> {} <==\n", home.path(UNITS).join(name).display())), "{out}");
     }
+    let begins = "nothing was done, and here `install` would write nothing: ";
+    assert!(said.starts_with(begins) && said.contains("\nhint: "), "{said}");
     let (_, out, _) = run(&mut program(&home, &["service", "install", "--dry-run", "--json"])).await;
     let page: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(page["obstacle"].is_string(), "{out}");
     assert_eq!((page["v"].as_u64(), page["files"].as_array().map(Vec::len)), (Some(1), Some(5)));
+    with_manager(&home);
+    let (code, _, said) = run(&mut program(&home, &["service", "install", "--dry-run", "--port", "9"])).await;
+    let words = "`install` would write these files and start the relay at http://127.0.0.1:9\n";
+    assert!(code == 0 && said.ends_with(words), "{said}");
     assert!(!home.path(".config").exists());
 }
 

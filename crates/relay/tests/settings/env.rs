@@ -106,8 +106,8 @@ async fn beyond_loopback_the_first_lines_name_an_address_to_use_and_that_a_token
     assert!(relay.addr.ip().is_loopback(), "{}", relay.said());
     let port = relay.addr.port();
     let words = format!(
-        "  open: to other machines, on every IPv4 address of this one, port {port}; every client needs the token, as \
-         header `x-steady-token` or as /~TOKEN in front of the path\n"
+        "  open: to other machines, on every IPv4 address of this one, port {port}\n        every client needs the \
+         token:\n        as header `x-steady-token`, or as /~TOKEN in front of the path\n"
     );
     assert!(relay.said().contains(&words) && !relay.said().contains("hunter2"), "{}", relay.said());
     assert_eq!(relay.ask(&Request::get("/healthz")).await.status, 401);

@@ -163,7 +163,11 @@ fn setup_and_undo_are_harmless_twice_and_leave_every_byte() {
     let done = home.run("setup --yes");
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(done.err.contains("claude, codex will ask the relay"), "{}", done.err);
-    assert!(done.err.contains("the relay does not run yet"), "{}", done.err);
+    assert!(
+        done.err.contains("the relay does not run yet: start it with `steady-relay`,\nor for good with"),
+        "{}",
+        done.err
+    );
     let after = home.files();
     assert_eq!(after.len(), before.len());
     let again = home.run("setup --yes");
@@ -371,8 +375,13 @@ fn an_env_file_gets_its_lines() {
     assert!(home.read(".env").ends_with("\nOPENAI_BASE_URL=http://127.0.0.1:18787/v1\n"));
     assert!(!home.read(".env").contains("ANTHROPIC"), "only what the file is about");
     assert!(!done.out.contains("secret7"));
+    // It is no client that could be found, and yet one that was set up.
+    let status = home.run("setup --status");
+    assert!(status.out.contains(".env points to the relay at http://127.0.0.1:18787/v1"), "{}", status.out);
+    assert!(status.out.contains("  OPENAI_BASE_URL") && !status.out.contains("secret7"), "{}", status.out);
     home.run("undo");
     assert_eq!(home.read(".env"), "OPENAI_API_KEY=sk-secret7\n");
+    assert!(!home.run("setup --status").out.contains(".env"));
 }
 
 #[test]

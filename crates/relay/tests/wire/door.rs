@@ -86,6 +86,27 @@ async fn a_token_is_asked_for_and_goes_no_further() {
 }
 
 #[tokio::test]
+async fn what_may_be_a_damaged_key_goes_no_further() {
+    const TOKEN: &str = "0123456789abcdef";
+    for token in [None, Some(TOKEN)] {
+        let (up, bench) =
+            guarded(|config| config.token = token.map(|token| Secret::new(token.to_owned()))).await;
+        for start in ["/~0123456789abcde", "/~", "/~0123456789abcdef0123456789abcdeX", "/%7E0123456789abcde"]
+        {
+            let request = Request::post(&format!("{start}/v1/responses")).header("x-steady-token", TOKEN);
+            let answer = bench.ask(&request.json(TURN)).await;
+            assert_eq!(answer.status, 403, "{start}");
+            let words = answer.text();
+            assert!(words.contains("neither the key of a session nor the token"), "{words}");
+            assert!(!words.contains("0123456789"), "{words}");
+        }
+        assert_eq!(up.connections(), 0);
+        let told = format!("{:?}", bench.recorder().notices());
+        assert!(told.contains("/TOKEN") && !told.contains("0123456789"), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn a_call_by_a_path_with_a_token_is_the_same_call() {
     const TOKEN: &str = "0123456789abcdef";
     let up = Upstream::start(wire::overloaded_503()).await.unwrap();

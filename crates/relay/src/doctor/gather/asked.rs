@@ -29,30 +29,50 @@ const HOMES: [&str; 13] = [
     "GEMINI_CLI_HOME",
 ];
 
+/// What came of asking a program.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    /// What it said first.
+    Words(String),
+    /// It did not say it in time, or cannot be asked.
+    Nothing,
+    /// There is none.
+    Absent,
+}
+
 /// What a program says first, if it is there and says it soon.
-pub(super) async fn said(program: &str, argument: &str, within: Duration) -> Option<String> {
+pub(super) async fn said(program: &str, argument: &str, within: Duration) -> Said {
     // npm puts scripts there.
     let names = if cfg!(windows) {
         vec![format!("{program}.exe"), format!("{program}.cmd")]
     } else {
         vec![program.to_owned()]
     };
+    let mut said = Said::Absent;
     for name in names {
-        let home = Home::new()?;
+        let Some(home) = Home::new() else { return Said::Nothing };
         let mut command = Command::new(&name);
         command.arg(argument).envs(HOMES.map(|variable| (variable, &home.0)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         family::apart(&mut command);
-        let Ok(child) = command.spawn() else { continue };
+        let child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(_cannot_be_started) => {
+                said = Said::Nothing;
+                continue;
+            }
+        };
         // Dropped in this order: first all that runs, then the folder.
         let mut asked = Asked { child, _home: home };
         let mut bytes = Vec::new();
-        let out = asked.child.stdout.take()?;
+        let Some(out) = asked.child.stdout.take() else { return Said::Nothing };
         if let Ok(Ok(_)) = timeout(within, out.take(MOST).read_to_end(&mut bytes)).await {
-            return Some(String::from_utf8_lossy(&bytes).into_owned());
+            return Said::Words(String::from_utf8_lossy(&bytes).into_owned());
         }
+        said = Said::Nothing;
     }
-    None
+    said
 }
 
 /// A program that was asked, gone at its end with all that it started.
@@ -141,15 +161,20 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let within = Duration::from_secs(20);
         let endless = script(&folder, "endless", "exec yes");
-        assert_eq!(said(&endless, "--version", within).await.map(|text| text.len()), Some(4096));
+        let words = async |program: &str| match said(program, "--version", within).await {
+            Said::Words(words) => words,
+            nothing @ (Said::Nothing | Said::Absent) => panic!("{nothing:?}"),
+        };
+        assert_eq!(words(&endless).await.len(), 4096);
+        assert_eq!(said("steady-relay-no-such-program", "--version", within).await, Said::Absent);
         // The homes that it is told of are gone.
         let homes = script(&folder, "homes", "touch \"$CODEX_HOME/x\" && echo \"$HOME\"");
-        let home = said(&homes, "--version", within).await.unwrap();
+        let home = words(&homes).await;
         assert!(home.contains("steady-relay-doctor-") && !Path::new(home.trim()).exists(), "{home}");
         // A child that holds the pipe is ended at the limit.
         let note = folder.join("child").display().to_string();
         let parent = script(&folder, "parent", &format!("sleep 600 & echo $! > {note}; wait"));
-        assert_eq!(said(&parent, "--version", Duration::from_secs(2)).await, None);
+        assert_eq!(said(&parent, "--version", Duration::from_secs(2)).await, Said::Nothing);
         let child = std::fs::read_to_string(&note).unwrap();
         let lives = || {
             let state = std::fs::read_to_string(format!("/proc/{}/status", child.trim())).unwrap_or_default();

@@ -20,7 +20,7 @@ const OLLAMA: &str = "OLLAMA_HOST";
 /// What the files and variables of this machine say.
 pub(super) fn found(machine: &Machine<'_>, relay: &RelayAt) -> Clients {
     let mut clients = Clients::default();
-    for state in setup::survey(crate::words::lang(), machine, relay) {
+    for state in setup::survey(crate::words::lang(), machine, relay, &[]) {
         if let Standing::Unreadable(bad) = state.standing {
             let (client, file) = (state.title, place(&state.file));
             clients.unreadable.push(Unreadable { client, file, bad });

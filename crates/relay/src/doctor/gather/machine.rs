@@ -3,7 +3,7 @@
 
 use std::io::Read as _;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -13,10 +13,11 @@ use relay_core::config::Config;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::super::facts::{ClientVersion, Wsl};
-use super::asked::said;
+use super::super::facts::{ClientVersion, OpenFile, Wsl};
+use super::asked::{Said, said};
 use crate::credential::{self, ManagedPlan};
-use crate::settings::Places;
+use crate::files::Files;
+use crate::settings::{Places, looks_secret};
 use crate::setup::Folders;
 use crate::wsl::in_wsl;
 
@@ -51,15 +52,52 @@ pub(super) fn plan(codex: &Path, read: &dyn Fn(&Path) -> Option<String>) -> Opti
     credential::plan(&HeaderMap::from_iter([(AUTHORIZATION, value)]))
 }
 
-/// Files that may hold a secret and are open to others, with their modes.
-pub(super) fn open_files(config: &Config, places: &Places) -> Vec<(String, u32)> {
-    let mut files: Vec<PathBuf> = places.all().map(Path::to_owned).collect();
-    files.extend(config.log.file.clone());
-    if let Some(folder) = &config.state_dir {
-        files.extend(PRIVATE.map(|file| folder.join(file)));
+/// Files of the relay's that others may change, or read although they hold what may be secret; `None` where files have
+/// no modes.
+pub(super) fn open_files(config: &Config, places: &Places) -> Option<Vec<OpenFile>> {
+    if !cfg!(unix) {
+        return None;
     }
-    let open = files.into_iter().filter_map(|file| Some((file.display().to_string(), mode(&file)?)));
-    open.filter(|(_, mode)| mode & 0o077 != 0).collect()
+    let settings = places.all().map(|file| (file.to_owned(), holds_a_secret as fn(&Path) -> bool));
+    // A log never has one, and the state folder may in all that it keeps.
+    let log = config.log.file.clone().map(|file| (file, (|_| false) as fn(&Path) -> bool));
+    let kept = config
+        .state_dir
+        .iter()
+        .flat_map(|folder| PRIVATE.map(|file| (folder.join(file), (|_| true) as fn(&Path) -> bool)));
+    let open = settings.chain(log).chain(kept).filter_map(|(file, is_secret)| {
+        let mode = mode(&file).filter(|mode| mode & 0o077 != 0)?;
+        let open = OpenFile { file: file.display().to_string(), mode, is_secret: is_secret(&file) };
+        (open.is_secret || mode & 0o022 != 0).then_some(open)
+    });
+    Some(open.collect())
+}
+
+/// Whether a file of settings holds what may be secret; one that cannot be read may.
+fn holds_a_secret(file: &Path) -> bool {
+    let text = Files::anew().read(file).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    text.is_none_or(|text| has_a_secret(&text))
+}
+
+/// The same of its text, be it TOML or lines with variables: by the name of a key, or by what an address or a well-known
+/// key looks like.
+fn has_a_secret(text: &str) -> bool {
+    const TELLING: [&str; 9] =
+        ["token", "key", "secret", "password", "passwd", "authorization", "headers", "credential", "cookie"];
+    let tells = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        name.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| TELLING.contains(&word))
+    };
+    text.lines().map(str::trim).filter(|line| !line.starts_with('#')).any(|line| {
+        match line.split_once('=') {
+            // The head of a table, such as that of headers.
+            None => line.starts_with('[') && tells(line),
+            Some((name, value)) => {
+                let value = value.trim().trim_matches(['"', '\'']);
+                !value.is_empty() && (tells(name) || looks_secret(value))
+            }
+        }
+    })
 }
 
 /// The mode of a file, where the system has modes.
@@ -103,13 +141,25 @@ fn is_odd(first: &[u8]) -> bool {
         || matches!(first, [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [_, 0, ..] | [0, _, ..])
 }
 
-/// The clients that are on the PATH, each asked for its version.
-pub(super) async fn versions() -> Vec<ClientVersion> {
+/// The clients that are on the PATH, each asked for its version, and those that did not tell it.
+pub(super) async fn versions() -> (Vec<ClientVersion>, Vec<&'static str>) {
     let asked = CLIENTS.map(async |(client, program, measured)| {
-        let found = version_in(&said(program, "--version", SLOW).await?)?;
-        Some(ClientVersion { client, found, measured })
+        let words = match said(program, "--version", SLOW).await {
+            Said::Absent => return None,
+            Said::Nothing => None,
+            Said::Words(words) => Some(words),
+        };
+        let found = words.and_then(|words| version_in(&words)).ok_or(client);
+        Some(found.map(|found| ClientVersion { client, found, measured }))
     });
-    join_all(asked).await.into_iter().flatten().collect()
+    let (mut told, mut silent) = (Vec::new(), Vec::new());
+    for found in join_all(asked).await.into_iter().flatten() {
+        match found {
+            Ok(version) => told.push(version),
+            Err(client) => silent.push(client),
+        }
+    }
+    (told, silent)
 }
 
 /// The first three numbers with points between them.
@@ -134,7 +184,10 @@ pub(super) async fn wsl() -> Option<Wsl> {
     if !in_wsl() {
         return None;
     }
-    Some(said("wslinfo", "--networking-mode", SLOW).await.map_or(Wsl::Unknown, |mode| joined(&mode)))
+    match said("wslinfo", "--networking-mode", SLOW).await {
+        Said::Words(mode) => Some(joined(&mode)),
+        Said::Nothing | Said::Absent => Some(Wsl::Unknown),
+    }
 }
 
 fn joined(mode: &str) -> Wsl {
@@ -173,11 +226,34 @@ mod tests {
             std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
         }
         let config = Config { state_dir: Some(folder.clone()), ..Config::default() };
-        let open = open_files(&config, &Places::default());
+        let open = open_files(&config, &Places::default()).unwrap();
         let names: Vec<_> =
-            open.iter().map(|(file, _)| Path::new(file).strip_prefix(&folder).unwrap()).collect();
+            open.iter().map(|open| Path::new(&open.file).strip_prefix(&folder).unwrap()).collect();
         assert_eq!(names, [Path::new("setup.json"), Path::new("tls/ca-key.pem")]);
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn settings_hold_a_secret_or_not() {
+        for secret in [
+            "[relay]\ntoken = \"0123456789abcdef\"\n",
+            "[upstream.gw]\nheaders = { \"x-team\" = \"blue\" }\n",
+            "[upstream.gw.headers]\nx-team = \"blue\"\n",
+            "proxy = \"http://me:hunter2@proxy\"\n",
+            "export OPENAI_API_KEY='x'\n",
+            "STEADY_RELAY_UPSTREAM=https://gw/?k=1\n",
+        ] {
+            assert!(has_a_secret(secret), "{secret}");
+        }
+        for plain in [
+            "",
+            "[relay]\nport = 8787\n",
+            "# token = \"x\"\n",
+            "STEADY_RELAY_TOKEN=\n",
+            "[profile.quick]\nsends = 3\n",
+        ] {
+            assert!(!has_a_secret(plain), "{plain}");
+        }
     }
 
     #[test]

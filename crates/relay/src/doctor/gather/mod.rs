@@ -95,7 +95,8 @@ pub async fn gather(patient: Patient<'_>) -> Facts {
     (facts.here, facts.memory) = here;
     (facts.upstreams, facts.more_upstreams) = asked;
     (facts.clients, facts.service) = (clients, service);
-    (facts.versions, facts.localhost, facts.wsl) = (versions, localhost, wsl);
+    (facts.versions, facts.silent_clients) = versions;
+    (facts.localhost, facts.wsl) = (localhost, wsl);
     facts
 }
 
@@ -128,14 +129,18 @@ async fn clients(relay: RelayAt) -> Clients {
 
 /// The service of this user.
 async fn service(manager: Result<Manager, ServiceError>) -> Service {
-    // A system without services has none.
-    let Ok(manager) = manager else { return Service::Absent };
+    let manager = match manager {
+        Ok(manager) => manager,
+        Err(error) => return Service::Unknown(error.to_string()),
+    };
     match tokio::task::spawn_blocking(move || manager.status()).await {
         Ok(Ok(status)) if status.installed.is_some() => Service::Installed(status),
         Ok(Err(error @ (ServiceError::NotOurs(_) | ServiceError::File(..)))) => {
             Service::Odd(error.to_string())
         }
-        Ok(Ok(_) | Err(_)) | Err(_) => Service::Absent,
+        Ok(Ok(_) | Err(ServiceError::NotInstalled)) => Service::Absent,
+        Ok(Err(error)) => Service::Unknown(error.to_string()),
+        Err(error) => Service::Unknown(error.to_string()),
     }
 }
 

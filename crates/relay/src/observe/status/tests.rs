@@ -161,3 +161,17 @@ fn the_closing_line_counts_what_is_lost_among_what_met_a_fault() {
     assert_eq!(after(Outcome::Returned, 1), (3, 2, 3, 3));
     assert_eq!(status.totals().calls_short_of_capacity, 3);
 }
+
+#[test]
+fn a_held_call_says_whether_its_client_shows_it() {
+    let status = Status::default();
+    call(&status, 1, 1, None);
+    let noticed = || {
+        let (open, held) = status.held(Moment::ZERO, Vec::new);
+        (open, held.iter().map(|held| held.noticed).collect::<Vec<_>>())
+    };
+    assert_eq!(noticed(), (1, vec![false]));
+    let notice = Event::NoticeGiven { send: 2, notices: 1, fault: Some(Fault::AtCapacity) };
+    status.see(CallId(1), Moment::ZERO, &notice);
+    assert_eq!(noticed(), (1, vec![true]));
+}

@@ -1,7 +1,7 @@
 //! Every key of the file: what it takes, and what it refuses.
 
 use super::*;
-use relay_core::config::{Http2, LogFormat, LogLevel, LogSettings, ProxyChoice, Waiting, Websocket};
+use relay_core::config::{Desktop, Http2, LogFormat, LogLevel, LogSettings, ProxyChoice, Waiting, Websocket};
 use relay_core::gate::Preset;
 use relay_core::{ClientLimit, Profile, ProfileOverrides};
 use std::num::NonZeroU32;
@@ -137,6 +137,7 @@ fn every_limit_is_read() {
         heartbeat = "5s"
         notice = "off"
         title = "off"
+        desktop = "on"
         [hold]
         bytes = "64KiB"
         time = "6s"
@@ -168,7 +169,7 @@ fn every_limit_is_read() {
         heartbeat: ms(5000),
         notice: None,
         title: false,
-        desktop: false,
+        desktop: Desktop::On,
     };
     assert_eq!(config.waiting, waiting);
     assert_eq!((config.hold.bytes, config.hold.time), (65_536, ms(6000)));
@@ -470,6 +471,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("relay", "listen = \"example.com\"", "is no IP address", "localhost for 127.0.0.1 and ::1"),
     ("relay", "listen = \"127.0.0.1:1\"", "has a port", "--port"),
     ("waiting", "heartbeat = \"0s\"", "is too short", "50ms"),
+    ("waiting", "desktop = \"maybe\"", "is none of the choices", "auto, on, off"),
     ("relay", "port = 65536", "`relay.port = 65536` is out of range", "from 0 to 65535"),
     ("relay", "port = \"80\"", "`relay.port = \"80\"` is text, not a whole number", "from 0 to 65535"),
     ("relay", "token = \"short\"", "`relay.token` is too short", "16 to 1024"),
@@ -713,22 +715,6 @@ fn each_key_refuses_what_it_cannot_be() {
         assert!(issue.at.starts_with("config.toml:"), "{error}");
         assert!(!error.to_string().contains("s3"), "{error}");
     }
-}
-
-#[cfg(not(feature = "desktop"))]
-#[test]
-fn a_notice_on_the_desktop_takes_a_feature() {
-    assert!(!good("[waiting]\ndesktop = false").waiting.desktop);
-    let error = bad("[waiting]\ndesktop = true");
-    for part in ["without the feature `desktop`", "--features desktop", "config.toml:2"] {
-        assert!(error.contains(part), "{error}");
-    }
-}
-
-#[cfg(feature = "desktop")]
-#[test]
-fn a_notice_on_the_desktop_can_be_wanted() {
-    assert!(good("[waiting]\ndesktop = true").waiting.desktop);
 }
 
 #[test]

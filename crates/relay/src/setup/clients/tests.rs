@@ -60,7 +60,7 @@ impl Pretend {
             who: &|at| if at.port() == 8787 { Who::Relay } else { Who::Nobody },
             folder: PathBuf::from("/project"),
         };
-        survey(Lang::English, &machine, &RelayAt::local(8787))
+        survey(Lang::English, &machine, &RelayAt::local(8787), &[])
     }
 
     /// The one client that is there.
