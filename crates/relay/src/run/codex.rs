@@ -357,7 +357,7 @@ mod tests {
         let plan = |line: &[&str]| Machine::new().plan(line).unwrap().has_title();
         assert!(plan(&["codex"]) && plan(&["codex", "fix it"]) && plan(&["codex", "resume", "--last"]));
         assert!(!plan(&["codex", "exec", "fix it"]) && !plan(&["codex", "-m", "x", "e", "fix it"]));
-        assert!(!plan(&["codex", "review"]) && !plan(&["claude"]) && !plan(&["gemini"]));
+        assert!(!plan(&["codex", "review"]) && !plan(&["claude"]));
     }
 
     #[test]
