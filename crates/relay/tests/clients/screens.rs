@@ -21,9 +21,6 @@ use crate::scene::{LONGEST, Tools};
 use crate::terminal::{COLUMNS, Terminal};
 use crate::{Client, Line, Via};
 
-/// What Claude Code says to the first Ctrl-C at an empty prompt.
-const AGAIN_TO_EXIT: &str = "Press Ctrl-C again to exit";
-
 /// Whether a client that has this title works: both turn a sign in it then.
 fn works(title: &str) -> bool {
     title.contains(|letter| matches!(letter, '\u{2800}'..='\u{28ff}' | '◐' | '◑'))
@@ -60,12 +57,16 @@ impl Client for OnScreen {
     }
 
     fn line(&self, tools: &Tools, home: &Path, base: Option<&str>) -> Line {
-        let Line { mut words, env } = match self {
+        let Line { mut words, mut env } = match self {
             Self::Codex => Codex::Key.line(tools, home, base),
             Self::Claude => Claude.line(tools, home, base),
         };
         let without_screen = words.iter().position(|word| word == "exec" || word == "-p");
         words.truncate(without_screen.unwrap_or(words.len()));
+        if *self == Self::Claude {
+            // Whether it looks for a newer version before it ends, by npm, is a matter of seconds.
+            env.push(("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()));
+        }
         Line { words, env }
     }
 }
@@ -164,14 +165,11 @@ impl OnScreen {
     /// Ends it by the keys that people use; its exit code.
     async fn quits(self, terminal: &Terminal) -> Result<i32> {
         let before = terminal.prompts().len();
-        match self {
-            Self::Codex => self.is_asked(terminal, "/quit").await?,
-            Self::Claude => {
-                terminal.presses("C-c")?;
-                terminal.until_shows(AGAIN_TO_EXIT).await?;
-                terminal.presses("C-c")?;
-            }
-        }
+        let command = match self {
+            Self::Codex => "/quit",
+            Self::Claude => "/exit",
+        };
+        self.is_asked(terminal, command).await?;
         terminal.until_over(before).await
     }
 }
@@ -246,12 +244,12 @@ async fn claude_code_on_a_terminal_answers_and_leaves_all_as_it_does_alone() -> 
     visited(OnScreen::Claude).await
 }
 
-/// The settings of a relay that holds a call for so long between two sends, and shows Codex that it does after so long.
+/// The settings of a relay that holds a call for so long between two sends, of which there are enough, and shows Codex that it does after so long.
 fn holding(wait: &str, notice: &str) -> String {
     format!(
         "[relay]\nprofile = \"held\"\n[profile.held]\nbased_on = \"interactive\"\nbase = \"{wait}\"\n\
          cap = \"{wait}\"\noverloaded_base = \"{wait}\"\noverloaded_cap = \"{wait}\"\njitter = \"0ms\"\n\
-         [waiting]\nnotice = \"{notice}\"\n"
+         sends = 90\n[waiting]\nnotice = \"{notice}\"\n"
     )
 }
 
@@ -466,7 +464,7 @@ async fn the_title_says_what_is_held_for_claude_code() -> Result<()> {
     let Some(terminal) = terminal else { return Ok(()) };
     client.starts(&terminal).await?;
     client.is_asked(&terminal, "say the word").await?;
-    let held = |title: &str| title.contains(" overloaded, held 1");
+    let held = |title: &str| title.contains(" overloaded, held ");
     let title = terminal.until_title("it says what is held", held).await?;
     assert!(title.starts_with("claude-"), "{title}");
     // It writes its own in between, and ours is there again.
