@@ -35,9 +35,7 @@ pub(crate) fn controlling() -> Option<std::fs::File> {
     }
     #[cfg(unix)]
     {
-        let terminal = std::fs::OpenOptions::new().write(true).open("/dev/tty").ok()?;
-        let front = rustix::termios::tcgetpgrp(&terminal).ok()?;
-        (front == rustix::process::getpgrp()).then_some(terminal)
+        in_front()
     }
     #[cfg(windows)]
     {
@@ -46,6 +44,41 @@ pub(crate) fn controlling() -> Option<std::fs::File> {
     }
     #[cfg(not(any(unix, windows)))]
     None
+}
+
+/// The terminal that we are in front of, whatever it is: what it sends to all of its foreground reaches us, and it does
+/// what we tell it.
+#[cfg(unix)]
+pub(crate) fn in_front() -> Option<std::fs::File> {
+    let terminal = std::fs::OpenOptions::new().write(true).open("/dev/tty").ok()?;
+    let front = rustix::termios::tcgetpgrp(&terminal).ok()?;
+    (front == rustix::process::getpgrp()).then_some(terminal)
+}
+
+/// How the terminal takes keys and shows text, kept for when a program that changed it cannot change it back.
+#[derive(Debug)]
+pub(crate) struct Modes {
+    #[cfg(unix)]
+    kept: Option<rustix::termios::Termios>,
+}
+
+impl Modes {
+    /// As they are now; nothing where we are not in front of a terminal.
+    pub(crate) fn keep() -> Self {
+        Self {
+            #[cfg(unix)]
+            kept: in_front().and_then(|terminal| rustix::termios::tcgetattr(terminal).ok()),
+        }
+    }
+
+    /// Makes them what they were.
+    pub(crate) fn restore(self) {
+        #[cfg(unix)]
+        if let (Some(kept), Some(terminal)) = (self.kept, in_front()) {
+            // A terminal that is gone has no modes.
+            let _set = rustix::termios::tcsetattr(terminal, rustix::termios::OptionalActions::Now, &kept);
+        }
+    }
 }
 
 /// How large it is now.

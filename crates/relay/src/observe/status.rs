@@ -8,6 +8,7 @@ use relay_core::gate::{Place, View};
 use relay_core::warm::News;
 use relay_core::{Fault, Moment};
 use serde::Serialize;
+use tokio::sync::Notify;
 
 use super::{LaneName, Notice, Observer, Warming};
 use crate::clock::tenths;
@@ -93,6 +94,7 @@ struct Board {
 #[derive(Debug, Default)]
 pub struct Status {
     board: Mutex<Board>,
+    eased: Notify,
 }
 
 /// An open call as the status page shows it.
@@ -261,6 +263,11 @@ impl Status {
         self.board().totals
     }
 
+    /// Waits until a call is held no longer. One that was before anybody waited counts, once.
+    pub(crate) async fn eased(&self) {
+        self.eased.notified().await;
+    }
+
     /// How many of them wait between sends.
     #[must_use]
     pub fn waiting(&self) -> usize {
@@ -405,13 +412,18 @@ impl Observer for Status {
             }
             Event::Committed { .. } => {
                 if let Some(open) = open.get_mut(&call) {
-                    (open.doing, open.held) = (Doing::Streaming, None);
+                    open.doing = Doing::Streaming;
+                    if open.held.take().is_some() {
+                        self.eased.notify_one();
+                    }
                 }
             }
             Event::StreamCut { .. } => totals.streams_cut += 1,
             Event::GrantTaken { .. } => totals.maybe_billed_twice += 1,
             Event::CallClosed(closing) => {
-                open.remove(&call);
+                if open.remove(&call).is_some_and(|open| open.held.is_some()) {
+                    self.eased.notify_one();
+                }
                 totals.waited_s += closing.waited.as_secs_f64();
                 let met_fault = closing.last_fault.is_some();
                 let again = closing.sends > 1;

@@ -4,6 +4,10 @@
 //! started it. Ctrl-C and Ctrl-\ therefore reach it directly; we only must not die of them, since the client
 //! decides what they mean and needs the relay meanwhile. Any of them that is sent to us alone is handed on; where
 //! no terminal speaks to our group, that is all of them.
+//!
+//! To the shell we are the client. So we stop where the client stops itself alone, or the shell would not take its
+//! terminal back; and where a signal ended it, the terminal is set as it was, which the shell does for a program that it
+//! sees end so.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,6 +17,7 @@ use std::process::ExitStatus;
 use tokio::process::{Child, Command};
 
 use super::{Plan, RunError};
+use crate::terminal::Modes;
 
 /// How the client ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +53,7 @@ impl Ended {
 /// [`RunError`] where it was not found, not started, or lost.
 pub async fn supervise(plan: &Plan) -> Result<Ended, RunError> {
     let name = || plan.program.to_string_lossy().into_owned();
+    let modes = Modes::keep();
     // Before the start: a signal in between must not find us unprepared.
     let mut signals = Signals::listen().map_err(|source| RunError::NotStarted { program: name(), source })?;
     let mut child = command(plan).spawn().map_err(|source| {
@@ -56,16 +62,17 @@ pub async fn supervise(plan: &Plan) -> Result<Ended, RunError> {
         }
         RunError::NotStarted { program: name(), source }
     })?;
-    loop {
+    let status = loop {
         tokio::select! {
-            status = child.wait() => {
-                return status
-                    .map(Ended::from_status)
-                    .map_err(|source| RunError::Lost { program: name(), source });
-            }
+            status = child.wait() => break status,
             signal = signals.next() => signal.hand_on(&child),
         }
+    };
+    let ended = status.map(Ended::from_status);
+    if let Ok(Ended::Signal(_)) = ended {
+        modes.restore();
     }
+    ended.map_err(|source| RunError::Lost { program: name(), source })
 }
 
 fn command(plan: &Plan) -> Command {
@@ -116,6 +123,12 @@ enum Received {
     /// For us: the child shall have it too.
     #[cfg(unix)]
     Ours(rustix::process::Signal),
+    /// Of the child, which stopped perhaps: then we do.
+    #[cfg(unix)]
+    Child,
+    /// We go on: so shall the child.
+    #[cfg(unix)]
+    Continue,
 }
 
 impl Received {
@@ -123,19 +136,47 @@ impl Received {
         match self {
             Self::Shared => {}
             #[cfg(unix)]
-            Self::Ours(signal) => {
-                // While we have not waited for it, its number cannot be given to another process.
-                let pid = child
-                    .id()
-                    .and_then(|pid| i32::try_from(pid).ok())
-                    .and_then(rustix::process::Pid::from_raw);
-                // It may have ended by itself in this moment: then there is nobody to tell.
-                let _told: Option<bool> = pid.map(|pid| rustix::process::kill_process(pid, signal).is_ok());
+            Self::Ours(signal) => tell(child, signal),
+            #[cfg(unix)]
+            Self::Child => {
+                if is_stopped(child) {
+                    // Where nobody could let us go on, the system does not heed it.
+                    let _stopped = rustix::process::kill_process(
+                        rustix::process::getpid(),
+                        rustix::process::Signal::TSTP,
+                    );
+                }
+            }
+            #[cfg(unix)]
+            Self::Continue => {
+                if is_stopped(child) {
+                    tell(child, rustix::process::Signal::CONT);
+                }
             }
         }
         #[cfg(not(unix))]
         let _unused = child;
     }
+}
+
+/// While we have not waited for it, its number cannot be given to another process.
+#[cfg(unix)]
+fn pid(child: &Child) -> Option<rustix::process::Pid> {
+    child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw)
+}
+
+#[cfg(unix)]
+fn tell(child: &Child, signal: rustix::process::Signal) {
+    // It may have ended by itself in this moment: then there is nobody to tell.
+    let _told: Option<bool> = pid(child).map(|pid| rustix::process::kill_process(pid, signal).is_ok());
+}
+
+/// Whether it stands still at the moment. Its end is left to whoever waits for that.
+#[cfg(unix)]
+fn is_stopped(child: &Child) -> bool {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+    let look = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    pid(child).is_some_and(|pid| waitid(WaitId::Pid(pid), look).is_ok_and(|status| status.is_some()))
 }
 
 #[cfg(unix)]
@@ -144,6 +185,8 @@ struct Signals {
     quit: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hang_up: tokio::signal::unix::Signal,
+    child: tokio::signal::unix::Signal,
+    go_on: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
@@ -155,6 +198,8 @@ impl Signals {
             quit: signal(SignalKind::quit())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
+            child: signal(SignalKind::child())?,
+            go_on: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
         })
     }
 
@@ -164,6 +209,8 @@ impl Signals {
             _ = self.quit.recv() => from_terminal_or(rustix::process::Signal::QUIT),
             _ = self.terminate.recv() => Received::Ours(rustix::process::Signal::TERM),
             _ = self.hang_up.recv() => Received::Ours(rustix::process::Signal::HUP),
+            _ = self.child.recv() => Received::Child,
+            _ = self.go_on.recv() => Received::Continue,
         }
     }
 }
@@ -172,8 +219,7 @@ impl Signals {
 /// program has sent it, to us.
 #[cfg(unix)]
 fn from_terminal_or(signal: rustix::process::Signal) -> Received {
-    let front = std::fs::File::open("/dev/tty").ok().and_then(|tty| rustix::termios::tcgetpgrp(&tty).ok());
-    if front == Some(rustix::process::getpgrp()) { Received::Shared } else { Received::Ours(signal) }
+    if crate::terminal::in_front().is_some() { Received::Shared } else { Received::Ours(signal) }
 }
 
 /// Ctrl-C and Ctrl-Break reach every program of a console: here, too, we only must not end.

@@ -50,6 +50,11 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
     Ok(())
 }
 
+/// Whether it is started with its screen: all that asks a model without one is `exec`, also called `e`, and `review`.
+pub(super) fn has_screen(args: &[OsString]) -> bool {
+    !args.iter().any(|arg| arg == "exec" || arg == "e" || arg == "review")
+}
+
 /// Whether nothing wins over what a session says. A file of an organisation's that names an address or a provider does,
 /// over each `-c`, too.
 fn is_not_managed(
@@ -345,6 +350,14 @@ mod tests {
             assert_eq!((upstream(&plan), plan.notices.len()), (None, 0));
             assert_eq!(variable(&plan, "OPENAI_BASE_URL"), None);
         }
+    }
+
+    #[test]
+    fn its_title_is_its_own_where_it_has_a_screen() {
+        let plan = |line: &[&str]| Machine::new().plan(line).unwrap().has_title();
+        assert!(plan(&["codex"]) && plan(&["codex", "fix it"]) && plan(&["codex", "resume", "--last"]));
+        assert!(!plan(&["codex", "exec", "fix it"]) && !plan(&["codex", "-m", "x", "e", "fix it"]));
+        assert!(!plan(&["codex", "review"]) && !plan(&["claude"]));
     }
 
     #[test]

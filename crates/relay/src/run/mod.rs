@@ -235,6 +235,11 @@ impl Plan {
         }
     }
 
+    /// Whether the client writes the terminal's title again and again, and says on its screen what is held.
+    fn has_title(&self) -> bool {
+        bare_name(&self.program) == "codex" && codex::has_screen(&self.args)
+    }
+
     /// The base URL that takes the place of the user's own, whose requests go on to that one.
     fn stand_in(&mut self, name: &str, own: &Own, relay: RelayAddr) -> Result<String, RunError> {
         let Own { url, origin } = own;

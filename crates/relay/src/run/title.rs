@@ -2,7 +2,12 @@
 //! tried next. The client has the screen; the title is the one place beside it where the person looks.
 //!
 //! The title that was there is put on the terminal's stack (`CSI 22;2t`) and comes back at the end (`CSI 23;2t`).
-//! Everything is written whole, in one write, so that it never stands in the middle of what the client writes.
+//! Everything is written whole, in one write, so that it never stands in the middle of what the client writes. For the
+//! same reason it is written about once a second and not more often, although Claude Code writes a title of its own as
+//! often while it works (outside tmux, as of 2.1.332), so that the two take turns.
+//!
+//! Codex writes a new title ten times a second while it works, and a last one when it is done. So it keeps its title: ours
+//! would not be seen, and what comes back from the stack after that last one would say for good that it still works.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -23,21 +28,40 @@ const WITHIN: Duration = Duration::from_millis(500);
 const PUSH: &str = "\x1b[22;2t";
 const POP: &str = "\x1b[23;2t";
 
+/// After so many looks at the session, words that stay the same are written once more: the client may have written its own.
+const AGAIN: u32 = 4;
+
 /// The title of the terminal that we were started from.
 #[derive(Debug, Default)]
 pub(super) struct Title {
     shown: Option<String>,
+    /// The looks since it was written.
+    looks: u32,
 }
 
 impl Title {
     /// Says how the session is, where that is something else than before.
     pub(super) async fn show(&mut self, lang: Lang, page: Option<&Page>) {
-        let words = page.and_then(|page| words(lang, page));
-        if words == self.shown {
-            return;
+        if let Some(sequence) = self.next(page.and_then(|page| words(lang, page))) {
+            write(sequence).await;
         }
-        write(sequence(self.shown.is_some(), words.as_deref())).await;
+    }
+
+    /// What is to be written so that these words are shown, or none.
+    fn next(&mut self, words: Option<String>) -> Option<String> {
+        self.looks += 1;
+        if words == self.shown && (words.is_none() || self.looks < AGAIN) {
+            return None;
+        }
+        self.looks = 0;
+        let sequence = sequence(self.shown.is_some(), words.as_deref());
         self.shown = words;
+        Some(sequence)
+    }
+
+    /// Whether words of ours are shown.
+    pub(super) const fn is_shown(&self) -> bool {
+        self.shown.is_some()
     }
 
     /// Puts the title back that was there.
@@ -97,6 +121,21 @@ mod tests {
         assert_eq!(words(vec![held(9.9)]), None);
         let two = words(vec![held(12.0), held(11.0)]);
         assert_eq!(two.as_deref(), Some("gpt-x is busy, held 12 s, next try in 0 s (+1)"));
+    }
+
+    #[test]
+    fn what_stays_the_same_is_written_again_and_what_is_gone_once() {
+        let mut title = Title::default();
+        let mut next = |words: Option<&str>| title.next(words.map(str::to_owned));
+        assert_eq!(
+            (next(None), next(None), next(None), next(None), next(None)),
+            (None, None, None, None, None)
+        );
+        assert_eq!(next(Some("a")), Some(sequence(false, Some("a"))));
+        assert_eq!(next(Some("b")), Some(sequence(true, Some("b"))));
+        assert_eq!((next(Some("b")), next(Some("b")), next(Some("b"))), (None, None, None));
+        assert_eq!(next(Some("b")), Some(sequence(true, Some("b"))));
+        assert_eq!((next(None), next(None)), (Some(POP.to_owned()), None));
     }
 
     #[test]

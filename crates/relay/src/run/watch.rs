@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use relay_core::config::{Desktop, Waiting};
 
+use super::Plan;
 use super::join::Joined;
 use super::title::Title;
 use crate::app::Relay;
@@ -14,9 +15,11 @@ use crate::sessions::said::{Page, Sums};
 use crate::terminal::controlling;
 use crate::words;
 
-/// How often it is looked at; where calls are held, the seconds in the title count.
+/// How often it is looked at: seldom; more often where calls are held, since the seconds in the title count; and while it
+/// is shown. A title that comes back after the client has written its last one for a turn says for good that it works.
 const EVERY: Duration = Duration::from_secs(2);
 const HELD: Duration = Duration::from_secs(1);
+const SHOWN: Duration = Duration::from_millis(250);
 
 /// The session of a client.
 pub enum Link {
@@ -43,6 +46,14 @@ impl Link {
         }
     }
 
+    /// Waits until a call of its is held no longer, as far as that is told before somebody asks.
+    async fn eased(&self) {
+        match self {
+            Self::Own(_, holder) => holder.session().status.eased().await,
+            Self::Joined(_) => std::future::pending().await,
+        }
+    }
+
     /// Ends the session, since its client is gone: what it came to.
     pub async fn end(self) -> Sums {
         match self {
@@ -66,10 +77,10 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Whatever the settings want, where there is something to show it on.
+    /// Whatever the settings want, where there is something to show it on, and the client leaves it to us.
     #[must_use]
-    pub fn by(waiting: &Waiting) -> Self {
-        let title = (waiting.title && controlling().is_some()).then(Title::default);
+    pub fn by(waiting: &Waiting, plan: &Plan) -> Self {
+        let title = (waiting.title && !plan.has_title() && controlling().is_some()).then(Title::default);
         let desktop = tells_desktop(waiting.desktop, title.is_some()).then(Telling::default);
         Self { title, desktop, all: waiting.desktop == Desktop::On }
     }
@@ -89,7 +100,18 @@ impl Watch {
                 }
             }
             let is_held = page.is_some_and(|page| !page.held.is_empty());
-            tokio::time::sleep(if is_held { HELD } else { EVERY }).await;
+            let is_shown = self.title.as_ref().is_some_and(Title::is_shown);
+            let pause = if is_shown {
+                SHOWN
+            } else if is_held {
+                HELD
+            } else {
+                EVERY
+            };
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = link.eased() => {}
+            }
         }
     }
 

@@ -390,7 +390,8 @@ pub(super) const WAITING: &[Key<Waiting>] = &[
         shape: "choice",
         default: "\"on\"",
         doc: "`on`, and the title of the terminal says what is held while a call of the client of `run` is held for \
-              more than 10 s, and until when; `off`. Where there is no terminal, or a dumb one, nothing is written.",
+              more than 10 s, and until when; `off`. Interactive Codex writes its own all the time, so it is left alone; see \
+              `notice`. Where there is no terminal, or a dumb one, nothing is written.",
         set: |waiting, given| {
             given.choice(&[("on", true), ("off", false)]).map(|value| waiting.title = value)
         },

@@ -44,7 +44,6 @@ async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
         return Err(failed(2, &words::run::no_client(words::lang())));
     };
     let start = Start { program, arguments, key: session_key()? };
-    let mut watch = Watch::by(&config.waiting);
     let own = || start.with_a_relay_of_its_own(flags, config.clone(), notices);
     let ready = match wants_its_own(flags, client, &shown) {
         Some(why) => {
@@ -61,6 +60,7 @@ async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
         },
     };
     let Ready { plan, link, notices, own } = ready;
+    let mut watch = Watch::by(&config.waiting, &plan);
     for what in notices.iter().chain(&plan.notices) {
         say(&words::run::told(words::lang(), what));
     }

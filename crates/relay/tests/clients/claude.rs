@@ -1,5 +1,6 @@
 //! Claude Code.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -9,11 +10,12 @@ use relay_sim::{Reply, Script};
 use serde_json::Value;
 
 use crate::answers::{self, WORD, messages, script, times};
+use crate::home::Home;
 use crate::scene::{SENDS, Tools, run};
 use crate::{Client, Line, Ran, Via};
 
 /// Claude Code in print mode. Its own retries of a 503 are cut down, or the run alone would last three minutes.
-struct Claude;
+pub(crate) struct Claude;
 
 const SETTINGS: &str = "{\"includeCoAuthoredBy\": false}\n";
 
@@ -208,12 +210,18 @@ async fn early_end_after_output() -> Result<()> {
 }
 
 #[tokio::test]
-async fn run_starts_it_with_what_it_needs() -> Result<()> {
+async fn run_starts_it_with_what_it_needs_and_leaves_the_home_as_it_does_alone() -> Result<()> {
+    let alone = claude(Via::Direct, script(Vec::new(), messages::good)).await?;
+    assert_done(&alone)?;
+    let alone = Home::of(&alone.home())?;
     for via in [Via::Run, Via::Joined] {
         let wrapped = claude(via, script(times(5, &anthropic::overloaded_529()), messages::good)).await?;
         assert_done(&wrapped)?;
         assert_eq!(wrapped.sends(), 6, "{wrapped}");
         assert_eq!(wrapped.waits_at_the_relay(), if via == Via::Joined { 5 } else { 0 }, "{wrapped}");
+        let home = Home::of(&wrapped.home())?;
+        assert_eq!(home.differences(&alone), [""; 0], "{wrapped}");
+        assert_eq!(home.naming_a_session(), &BTreeSet::new(), "{wrapped}");
         assert_eq!(fs::read_to_string(wrapped.home().join(".claude/settings.json"))?, SETTINGS);
     }
     let denied = anthropic::error("permission_error", "not for you");

@@ -12,6 +12,7 @@ use relay_sim::{Reply, Script};
 use serde_json::{Value, json};
 
 use crate::answers::{self, WORD, responses, script, times};
+use crate::home::Home;
 use crate::scene::{SENDS, Tools, run};
 use crate::{Client, Line, Ran, Via};
 
@@ -252,10 +253,10 @@ async fn run_leaves_the_home_as_codex_alone_does() -> Result<()> {
         let line = "steady-relay: 1 call met capacity errors, recovered, ";
         assert!(wrapped.err.contains(line), "{wrapped}");
 
-        assert_eq!(kinds_of_files(&wrapped.home())?, kinds_of_files(&alone.home())?, "{wrapped}");
+        let home = Home::of(&wrapped.home())?;
+        assert_eq!(home.differences(&Home::of(&alone.home())?), [""; 0], "{wrapped}");
+        assert_eq!(home.naming_a_session(), &BTreeSet::new(), "{wrapped}");
         assert_eq!(fs::read_to_string(wrapped.home().join(".codex/config.toml"))?, SETTINGS);
-        let login = |ran: &Ran| fs::read(ran.home().join(".codex/auth.json"));
-        assert_eq!(login(&wrapped)?, login(&alone)?);
     }
     Ok(())
 }
@@ -292,32 +293,4 @@ async fn setup_moves_codex_to_the_relay_and_undo_moves_it_back() -> Result<()> {
         "{text}"
     );
     Ok(())
-}
-
-/// The files under `folder`, less what differs from run to run: the parts of a name that are dates or belong to a
-/// thread id, and the working files of a database, which last as long as somebody has it open.
-fn kinds_of_files(folder: &Path) -> Result<BTreeSet<String>> {
-    let mut kinds = BTreeSet::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let name = path.strip_prefix(folder)?.display().to_string();
-            if !(name.ends_with("-wal") || name.ends_with("-shm")) {
-                let words = name.split_inclusive(['/', '-', '.', '_']);
-                kinds.insert(words.filter(|word| !differs(word)).collect::<String>());
-            }
-        }
-    }
-    Ok(kinds)
-}
-
-fn differs(word: &str) -> bool {
-    let word = word.trim_end_matches(['/', '-', '.', '_']);
-    let hexadecimal = word.len() >= 4 && word.chars().all(|c| c.is_ascii_hexdigit());
-    hexadecimal || word.contains(|c: char| c.is_ascii_digit())
 }

@@ -19,10 +19,13 @@ mod codex;
 mod codex_ws;
 mod front;
 mod gemini;
+mod home;
 mod notices;
 mod opencode;
 mod scene;
+mod screens;
 mod sdks;
+mod terminal;
 #[path = "../support/tools.rs"]
 mod tools;
 

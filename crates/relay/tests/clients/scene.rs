@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout};
 use crate::front::{Carried, Front};
 
 /// No scenario takes this long; one that does hangs.
-const LONGEST: Duration = Duration::from_secs(90);
+pub(crate) const LONGEST: Duration = Duration::from_secs(90);
 
 /// Delays short enough for a test; the counts are those of the profile it is based on.
 const SETTINGS: &str = r#"[relay]
@@ -90,14 +90,14 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    fn find() -> Result<Self> {
+    pub(crate) fn find() -> Result<Self> {
         let hint = "run these tests with: cargo xtask test --only clients";
         let named =
             |name| std::env::var_os(name).map(PathBuf::from).with_context(|| format!("no {name}; {hint}"));
         Ok(Self { installed: named("STEADY_CLIENTS")?, relay: named("STEADY_RELAY")? })
     }
 
-    fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         let own = self.installed.join("node/node_modules/.bin");
         format!("{}:{}", own.display(), std::env::var("PATH").unwrap_or_default())
     }
@@ -237,84 +237,8 @@ fn toml_text(path: &Path) -> String {
     serde_json::Value::from(path.display().to_string()).to_string()
 }
 
-/// Runs a client on a terminal, with a relay under these settings, until its screen shows each of `wanted` in turn; the
-/// last screen of each. `None` where there is no tmux.
-pub(crate) async fn on_terminal(
-    client: &dyn Client,
-    settings: &str,
-    service: SocketAddr,
-    wanted: &[&str],
-) -> Result<Option<Vec<String>>> {
-    if std::process::Command::new("tmux").arg("-V").output().is_err() {
-        return Ok(None);
-    }
-    let tools = Tools::find()?;
-    let folder = Folder::new()?;
-    client.furnish(&folder.home())?;
-    fs::write(folder.settings(), settings)?;
-    let relay = Relay::start(&tools, Some(&folder.settings()), service).await?;
-    let line = client.line(&tools, &folder.home(), Some(&format!("http://{}", relay.addr)));
-    let terminal = Terminal::start(&line, &tools, &folder)?;
-    let mut screens = Vec::new();
-    let until = Instant::now() + LONGEST;
-    for wanted in wanted {
-        loop {
-            let screen = terminal.screen()?;
-            if screen.contains(wanted) {
-                screens.push(screen);
-                break;
-            }
-            if Instant::now() > until {
-                bail!("the screen never shows {wanted:?}:\n{screen}\n--- relay\n{}", relay.log());
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    }
-    Ok(Some(screens))
-}
-
-/// A terminal of tmux, gone when dropped.
-struct Terminal(PathBuf);
-
-impl Terminal {
-    fn start(line: &Line, tools: &Tools, folder: &Folder) -> Result<Self> {
-        let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
-        let mut script = format!("cd {}\n", quoted(&folder.work().display().to_string()));
-        let home = folder.home().display().to_string();
-        let env = [("HOME", home), ("PATH", tools.path()), ("LANG", "C.UTF-8".to_owned())];
-        for (name, value) in env.iter().chain(&line.env) {
-            script += &format!("export {name}={}\n", quoted(value));
-        }
-        script +=
-            &format!("exec {}\n", line.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
-        let file = folder.0.join("line");
-        fs::write(&file, script)?;
-        // Short: the path of a socket may not be long.
-        let terminal = Self(std::env::temp_dir().join(folder.0.file_name().unwrap_or_default()));
-        let start = ["-f", "/dev/null", "new-session", "-d", "-x", "200", "-y", "40"];
-        terminal.ask(&start, &format!("sh {}", quoted(&file.display().to_string())))?;
-        Ok(terminal)
-    }
-
-    fn ask(&self, words: &[&str], last: &str) -> Result<String> {
-        let asked = std::process::Command::new("tmux").arg("-S").arg(&self.0).args(words).arg(last).output();
-        let asked = asked.context("cannot start tmux")?;
-        Ok(String::from_utf8_lossy(&asked.stdout).into_owned())
-    }
-
-    fn screen(&self) -> Result<String> {
-        self.ask(&["capture-pane"], "-p")
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        drop(self.ask(&[], "kill-server"));
-    }
-}
-
 /// `steady-relay run --` in front of the client.
-fn wrapper(tools: &Tools, folder: &Folder, upstream: &str) -> Vec<String> {
+pub(crate) fn wrapper(tools: &Tools, folder: &Folder, upstream: &str) -> Vec<String> {
     let (relay, settings) = (tools.relay.display().to_string(), folder.settings().display().to_string());
     [relay.as_str(), "run", "--config", &settings, "--upstream", upstream, "--"].map(str::to_owned).to_vec()
 }
@@ -332,14 +256,14 @@ fn command(line: &Line, tools: &Tools, folder: &Folder) -> Command {
 }
 
 /// `steady-relay serve`, killed when dropped.
-struct Relay {
-    addr: SocketAddr,
+pub(crate) struct Relay {
+    pub(crate) addr: SocketAddr,
     lines: Arc<Mutex<String>>,
     _process: Child,
 }
 
 impl Relay {
-    async fn start(tools: &Tools, settings: Option<&Path>, service: SocketAddr) -> Result<Self> {
+    pub(crate) async fn start(tools: &Tools, settings: Option<&Path>, service: SocketAddr) -> Result<Self> {
         let url = format!("http://{service}");
         Self::launch(tools, settings, &["--port", "0", "--upstream", &url], service).await
     }
@@ -387,7 +311,7 @@ impl Relay {
         Ok(Self { addr, lines, _process: process })
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -424,10 +348,10 @@ async fn keep(mut reader: BufReader<ChildStderr>, lines: Arc<Mutex<String>>) {
 }
 
 /// A folder that lasts as long as the run: the client's home and working folder, and the relay's settings.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("clients-{}-{number}", std::process::id());
@@ -439,15 +363,15 @@ impl Folder {
         Ok(folder)
     }
 
-    fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.0.join("home")
     }
 
-    fn work(&self) -> PathBuf {
+    pub(crate) fn work(&self) -> PathBuf {
         self.0.join("home/work")
     }
 
-    fn settings(&self) -> PathBuf {
+    pub(crate) fn settings(&self) -> PathBuf {
         self.0.join("relay.toml")
     }
 

@@ -38,6 +38,22 @@ impl Tmux {
         Some(tmux)
     }
 
+    /// A shell with job control, which writes the exit code of each command to `codes` before its next prompt.
+    fn shell(place: &Place) -> Option<Self> {
+        if Command::new("bash").arg("--version").output().is_err() {
+            missing("bash");
+            return None;
+        }
+        let codes = "echo $? >> \"$OUT/codes\"";
+        Self::start(place, &format!("HISTFILE= PROMPT_COMMAND='{codes}' bash --norc --noprofile -i"))
+    }
+
+    /// Types this and presses Enter.
+    fn types(&self, line: &str) {
+        self.ask(&["send-keys", "-l", "--", line]);
+        self.ask(&["send-keys", "Enter"]);
+    }
+
     fn ask(&self, words: &[&str]) -> Output {
         Command::new("tmux").arg("-S").arg(&self.0).args(words).output().unwrap()
     }
@@ -154,6 +170,58 @@ async fn ctrl_c_reaches_the_client_and_its_code_is_ours() {
         tmux.ask(&["send-keys", "C-c"]);
         assert_eq!(place.until("ended").await.trim(), "code 9");
         assert_eq!(place.read("caught").trim(), "caught");
+    }
+}
+
+/// The exit code of each command so far, as soon as there are so many.
+async fn codes(place: &Place, count: usize) -> Vec<i32> {
+    let until = tokio::time::Instant::now() + SOON;
+    loop {
+        let codes = place.read("codes");
+        if codes.lines().count() >= count && codes.ends_with('\n') {
+            return codes.lines().map(|code| code.parse().unwrap()).collect();
+        }
+        assert!(tokio::time::Instant::now() < until, "{codes:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// The shell sees nothing but us: unless we stop with it, nobody has the terminal.
+#[tokio::test]
+async fn a_client_that_stops_itself_gives_the_terminal_back_until_fg() {
+    let place = Place::new();
+    place.client("job", "kill -STOP $$; exit 7");
+    let Some(tmux) = Tmux::shell(&place) else {
+        return;
+    };
+    codes(&place, 1).await;
+    tmux.types(&format!("{RUN} run --own -- job"));
+    assert!(codes(&place, 2).await[1] > 128);
+    tmux.types("fg");
+    assert_eq!(codes(&place, 3).await[2], 7);
+}
+
+/// A shell restores its terminal after a program that a signal ended, which it does not see here.
+#[tokio::test]
+async fn a_client_that_is_killed_leaves_the_terminal_as_it_was() {
+    let place = Place::new();
+    let Some(tmux) = Tmux::shell(&place) else {
+        return;
+    };
+    codes(&place, 1).await;
+    tmux.types("stty -a > \"$OUT/before\"");
+    // Whoever changes it and ends in order wants it so.
+    for (script, code, ixon) in
+        [("stty raw -echo; kill -KILL $$", 137, " ixon"), ("stty -ixon; exit 3", 3, " -ixon")]
+    {
+        place.client("job", script);
+        let done = codes(&place, 2).await.len();
+        tmux.types(&format!("{RUN} run --own -- job"));
+        assert_eq!(codes(&place, done + 1).await[done], code);
+        tmux.types("stty -a > \"$OUT/after\"");
+        codes(&place, done + 2).await;
+        let expected = place.read("before").replace(" ixon", ixon);
+        assert_eq!(place.read("after"), expected, "{script}");
     }
 }
 
