@@ -154,8 +154,11 @@ impl Model {
 
     /// The terminal has so many columns and rows.
     pub fn sized(&mut self, columns: u16, rows: u16, now: Now) {
-        self.size = Size { columns, rows };
-        self.settle(now);
+        let size = Size { columns, rows };
+        if size != self.size {
+            self.size = size;
+            self.settle(now);
+        }
     }
 
     /// Whether nothing is to move.

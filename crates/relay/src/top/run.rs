@@ -155,7 +155,11 @@ impl Shown {
                         }
                     }
                 }
-                Some(news) = self.news.recv(), if !is_paused => self.model.update(news, now()),
+                news = self.news.recv(), if !is_paused => match news {
+                    Some(news) => self.model.update(news, now()),
+                    // Nobody asks any more: that was a panic, and it was told.
+                    None => return Ok(End::Interrupted),
+                },
                 told = self.signals.next() => match told {
                     Told::End => return Ok(End::Interrupted),
                     Told::GoesOn => self.screen.again()?,

@@ -119,6 +119,25 @@ fn without_colour_none_is_used_and_all_is_said_in_words() {
 }
 
 #[test]
+fn the_page_shows_these_pictures_and_every_key() {
+    let page = include_str!("../../../../../docs/top.md");
+    let mut shown = model(Lang::English, 80, 24);
+    assert!(page.contains(&picture(&shown, 0.5)), "docs/top.md has another list");
+    press(&mut shown, "j\n");
+    for line in picture(&shown, 1.0).lines().skip(1).take(15) {
+        assert!(page.contains(line), "docs/top.md has other details: {line}");
+    }
+    let help = crate::words::top::help(Lang::English);
+    let keys = help.lines().skip_while(|line| !line.is_empty()).skip(1).take_while(|line| !line.is_empty());
+    for line in keys.filter(|line| !line.starts_with(' ')) {
+        let named = line.get(..12).unwrap_or(line).split_whitespace();
+        for key in named {
+            assert!(page.contains(&format!("`{key}`")), "docs/top.md does not name {key}");
+        }
+    }
+}
+
+#[test]
 fn a_relay_without_anything_says_so() {
     let mut model = Model::new(Lang::English, "127.0.0.1:8787".to_owned(), after(0.0));
     model.update(seen(serde_json::json!({"version": "0.1.0"}), Vec::new(), true), after(0.0));
