@@ -8,6 +8,7 @@ pub(super) enum Told {
     /// It is to end.
     End,
     /// It goes on after it was stopped.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "nothing stops a program there"))]
     GoesOn,
 }
 

@@ -315,6 +315,23 @@ async fn what_cannot_be_shown_is_told_in_words() {
     assert!(home.read("said").starts_with(&format!("error: no relay runs at 127.0.0.1:{port}\nhint: ")));
 }
 
+#[tokio::test]
+async fn a_relay_with_a_token_is_watched_by_whoever_has_it() {
+    let up = Upstream::start(good()).await.unwrap();
+    let home = Home::with_config("[relay]\ntoken = \"0123456789abcdef\"\n");
+    home.write("none.toml", "");
+    let relay = relay(&home, &up, "0").await;
+    let port = relay.addr.port();
+    let Some(tmux) = Tmux::top(&home, "", &format!("--port {port}")) else { return };
+    tmux.shows("no call yet").await;
+    tmux.press(&["q"]);
+    tmux.ended(&home, 0).await;
+    std::fs::remove_file(home.path("ended")).unwrap();
+    let Some(tmux) = Tmux::top(&home, "", &format!("--port {port} --config none.toml")) else { return };
+    tmux.ended(&home, 2).await;
+    assert!(home.read("said").contains("asks for a token\nhint: set STEADY_RELAY_TOKEN"));
+}
+
 /// Takes the terminal over and panics, in a process of its own: this test, started anew on a terminal.
 #[tokio::test]
 async fn a_panic_gives_the_terminal_back_and_is_read() {
