@@ -304,7 +304,7 @@ mod tests {
     }
 
     /// Every verb, with words that it needs to be complete.
-    const VERBS: [(&str, &str); 25] = [
+    const VERBS: [(&str, &str); 26] = [
         ("serve", ""),
         ("run", " codex"),
         ("setup", ""),
@@ -314,6 +314,7 @@ mod tests {
         ("doctor", ""),
         ("selftest", ""),
         ("status", ""),
+        ("top", ""),
         ("health", ""),
         ("config show", ""),
         ("config check", ""),

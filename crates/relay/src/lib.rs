@@ -61,6 +61,8 @@ mod shared;
 pub mod target;
 mod terminal;
 pub mod tls;
+#[cfg(feature = "top")]
+pub mod top;
 mod tunnel;
 mod understand;
 pub mod upstream;

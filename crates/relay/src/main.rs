@@ -10,7 +10,7 @@ use steady_relay::words;
 
 use crate::verbs::{
     Failure, cert, completions, config, demo, doctor, man, run, say, selftest, send, serve, service, setup,
-    status,
+    status, top,
 };
 
 fn main() -> ExitCode {
@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Verb::Doctor(options) => doctor::doctor(&cli.flags, options),
         Verb::Selftest(options) => selftest::selftest(&cli.flags, options),
         Verb::Status { json } => status::status(&cli.flags, *json),
+        Verb::Top => top::top(&cli.flags),
         Verb::Health { json } => status::health(&cli.flags, *json),
         Verb::Setup(options) => setup::setup(&cli.flags, options),
         Verb::Undo(options) => setup::undo(&cli.flags, options),

@@ -117,7 +117,7 @@ impl Flags {
 }
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
-pub(super) const FLAGS_OF: [(&[&str], &[&str]); 16] = [
+pub(super) const FLAGS_OF: [(&[&str], &[&str]); 17] = [
     (&["run"], OF_RUN),
     (&["setup"], &["listen", "port", "config", "env_file", "state_dir"]),
     (&["undo"], &["state_dir"]),
@@ -125,6 +125,7 @@ pub(super) const FLAGS_OF: [(&[&str], &[&str]); 16] = [
     (&["doctor"], OF_SETTINGS),
     (&["selftest"], &["upstream", "config", "profile", "env_file"]),
     (&["status"], OF_ASKING),
+    (&["top"], OF_ASKING),
     (&["health"], OF_ASKING),
     (&["service", "install"], OF_SETTINGS),
     (&["cert", "show"], OF_STATE),

@@ -72,6 +72,12 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Watch a relay that runs, on a terminal: its lanes, its calls, and what it has saved.
+    ///
+    /// It asks once a second and changes nothing. `?` shows the keys, `q` leaves. A relay that goes away is asked again
+    /// until it is back.
+    #[command(after_help = TOP_EXAMPLES, after_long_help = TOP_EXAMPLES)]
+    Top,
     /// Say whether a relay runs.
     #[command(after_help = HEALTH_EXAMPLES, after_long_help = HEALTH_EXAMPLES)]
     Health {
@@ -231,6 +237,14 @@ const STATUS_EXAMPLES: &str =
 Examples:
   steady-relay status
   steady-relay status --json --port 9000";
+
+const TOP_EXAMPLES: &str =
+    "Exit codes: 0 left by `q`; 2 no terminal, wrong settings, or the token is missing; 6 no relay
+runs there; 130 interrupted.
+
+Examples:
+  steady-relay top
+  steady-relay top --port 9000 --color never";
 
 const HEALTH_EXAMPLES: &str =
     "Exit codes: 0 it runs; 2 wrong settings, or the token is missing; 6 no relay runs there.

@@ -28,8 +28,9 @@ use crate::guard::TOKEN_HEADER;
 
 /// How long a relay on this machine may take to answer.
 const WITHIN: Duration = Duration::from_secs(3);
-/// The longest page that is read: a hundred calls in each of many lanes.
-const LONGEST: usize = 16 << 20;
+/// The longest page that is read: a hundred calls in each of many lanes, or the last two thousand calls with all that is
+/// told of each.
+const LONGEST: usize = 64 << 20;
 
 /// Where a relay with these settings is reached from this machine.
 #[must_use]
@@ -49,6 +50,16 @@ pub fn address(config: &Config) -> SocketAddr {
 /// With who is there instead; [`Who::Relay`] is one that asks for a token that we do not have.
 pub async fn look(at: SocketAddr, token: Option<&str>) -> Result<Value, Who> {
     let body = read(at, "/__steady/status", token).await?;
+    serde_json::from_slice(&body).ok().filter(is_page).ok_or_else(|| who::by_body(&body))
+}
+
+/// Asks the relay there for the calls that have changed since this change: the page of `/__steady/calls`.
+///
+/// # Errors
+/// As [`look`]; [`Who::Relay`] is also one that tells of no calls.
+pub async fn calls(at: SocketAddr, token: Option<&str>, since: u64) -> Result<Value, Who> {
+    let body = read(at, &format!("/__steady/calls?since={since}"), token).await?;
+    let is_page = |page: &Value| page["change"].is_u64() && page["calls"].is_array();
     serde_json::from_slice(&body).ok().filter(is_page).ok_or_else(|| who::by_body(&body))
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod service;
 pub(crate) mod setup;
 mod signals;
 pub(crate) mod status;
+pub(crate) mod top;
 
 use std::ffi::OsString;
 use std::io::Write as _;

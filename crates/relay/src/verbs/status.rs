@@ -37,7 +37,7 @@ pub(crate) fn health(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
 }
 
 /// 6: nobody listens, or something else. A relay that asks for a token runs, and the settings lack it.
-fn not_there(who: Who, at: &str) -> Failure {
+pub(super) fn not_there(who: Who, at: &str) -> Failure {
     let (code, words) = match who {
         Who::Relay => (2, words::locked(lang(), at)),
         Who::Nobody => (6, words::not_running(lang(), at)),

@@ -311,6 +311,18 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
         "显示运行中的中继正在做什么，以及挽回了多少请求",
     ),
     (
+        "Watch a relay that runs, on a terminal: its lanes, its calls, and what it has saved",
+        "在终端中观察运行中的中继：通道、请求，以及挽回了多少请求",
+    ),
+    (
+        "It asks once a second and changes nothing. `?` shows the keys, `q` leaves. A relay that goes away is asked again until it is back",
+        "每秒查询一次，不做任何更改。`?` 显示按键，`q` 退出。中继消失后会继续查询，直到它恢复",
+    ),
+    (
+        "Exit codes: 0 left by `q`; 2 no terminal, wrong settings, or the token is missing; 6 no relay runs there; 130 interrupted",
+        "退出码：0 用 `q` 退出；2 没有终端、设置有误或缺少令牌；6 该处没有中继在运行；130 被中断",
+    ),
+    (
         "Exit codes: 0 it runs; 2 wrong settings, or the token is missing; 6 no relay runs there",
         "退出码：0 正在运行；2 设置有误或缺少令牌；6 该处没有中继在运行",
     ),

@@ -48,6 +48,8 @@ pub mod settings;
 pub mod setup;
 pub mod start;
 pub mod status;
+pub mod top;
+pub mod top_call;
 pub mod verbs;
 
 /// Every table there is.
@@ -71,6 +73,8 @@ pub const TABLES: &[Table] = &[
     setup::TABLE,
     start::TABLE,
     status::TABLE,
+    top::TABLE,
+    top_call::TABLE,
     verbs::TABLE,
 ];
 

@@ -17,4 +17,10 @@ mod send;
 #[cfg(test)]
 mod status;
 #[cfg(test)]
+#[path = "../support/tools.rs"]
+mod tools;
+#[cfg(test)]
+#[cfg(feature = "top")]
+mod top;
+#[cfg(test)]
 mod warm;

@@ -161,6 +161,7 @@ fn verbs_that_look_after_it_speak_chinese() {
         &["cert", "show"],
         &["cert", "trust-help"],
         &["status", "--port", &port],
+        &["top", "--port", &port],
         &["health", "--port", &port],
         &["service", "status"],
         &["service", "start"],
