@@ -4,7 +4,6 @@ import { defineConfig } from "vite";
 // policy forbids that; and all paths are relative, since a token may stand before them.
 export default defineConfig({
   base: "./",
-  esbuild: false,
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     target: "es2022",

@@ -35,6 +35,10 @@ export function App({ live }: { live: Live }): JSX.Element {
   useEffect(() => {
     document.documentElement.lang = lang === "zh" ? "zh-CN" : "en";
   }, [lang]);
+  const waiting = live.status?.lanes.reduce((sum, lane) => sum + lane.waiting, 0) ?? 0;
+  useEffect(() => {
+    document.title = waiting > 0 ? says.say("title_waiting", waiting) : says.say("title");
+  }, [says, waiting]);
   const choose = (next: Lang): void => {
     keepLang(next);
     setLang(next);

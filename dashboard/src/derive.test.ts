@@ -165,8 +165,8 @@ describe("the summary", () => {
   });
 
   it("shows what is shut first", () => {
-    const lanes = [lane("a"), lane("b", { waiting: 5 }), lane("c", { state: "shut" }), lane("d", { running: 1 })];
-    expect(derive.inOrder(lanes).map((it) => it.id)).toEqual(["c", "b", "d", "a"]);
+    const lanes = [lane("a"), lane("b", { waiting: 5 }), lane("c", { state: "shut" }), lane("d", { running: 1, model: "gpt-z" })];
+    expect(derive.inOrder(lanes).map((it) => it.id)).toEqual(["c", "b", "a", "d"]);
     expect(derive.worst(lanes)?.id).toBe("c");
     expect(derive.worst([lane("a", { running: 3 })])).toBeUndefined();
   });

@@ -175,10 +175,9 @@ export function summaryOf(status: Status): Summary {
   };
 }
 
-/** Lanes, those first that a person should see: shut, then with calls that wait, then busy. */
+/** Lanes, those first that a person should see: shut, then with calls that wait. The others keep their places. */
 export function inOrder(lanes: Lane[]): Lane[] {
-  const weight = (lane: Lane): number =>
-    (lane.state === "shut" ? 1e9 : 0) + lane.waiting * 1e4 + lane.sending + lane.running;
+  const weight = (lane: Lane): number => (lane.state === "shut" ? 1e6 : 0) + lane.waiting;
   const name = (lane: Lane): string => `${lane.model ?? ""} ${lane.upstream}`;
   return [...lanes].sort((a, b) => weight(b) - weight(a) || name(a).localeCompare(name(b)));
 }

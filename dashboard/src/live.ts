@@ -1,6 +1,6 @@
 // What the page knows of the relay, kept up by its events.
 
-import { Calls } from "./calls";
+import { Calls, MOST } from "./calls";
 import type { Call, Hello, Status } from "./types";
 
 export type Link = "connecting" | "live" | "lost" | "full";
@@ -8,7 +8,7 @@ export type Link = "connecting" | "live" | "lost" | "full";
 /** The connection comes back after so long where the browser does not bring it back by itself. */
 const AGAIN_MS = 5_000;
 /** So many earlier calls are asked for at a time. */
-const EARLIER = 500;
+const EARLIER = 1_000;
 
 export class Live {
   readonly calls = new Calls();
@@ -108,7 +108,7 @@ export class Live {
 
   /** Calls that were before those that are known, out of the file. */
   async earlier(): Promise<void> {
-    if (this.isLoading || !this.hasEarlier) return;
+    if (this.isLoading || !this.hasEarlier || this.calls.list.length >= MOST) return;
     this.isLoading = true;
     this.#tell();
     this.#take();

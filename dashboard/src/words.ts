@@ -4,6 +4,7 @@ export type Lang = "en" | "zh";
 
 const en = {
   title: "Steady Relay",
+  title_waiting: "%1 waiting · Steady Relay",
   summary: "Summary",
   language: "Language",
   views: "Views",
@@ -34,8 +35,9 @@ const en = {
   shut_throttled: "limits your rate",
   shut_other: "takes no calls",
   saved_none: "No call has needed help since the relay started %1 ago.",
-  saved_one: "1 of %1 calls failed at first and got its answer all the same; without the relay it would have been lost.",
-  saved_some: "%1 of %2 calls failed at first and got their answer all the same; without the relay they would have been lost.",
+  saved_soon: "The relay holds them, so that their clients see no failure.",
+  saved_one: "1 of %1 calls failed at first and got its answer all the same; without the relay its client would have seen the failure.",
+  saved_some: "%1 of %2 calls failed at first and got their answer all the same; without the relay their clients would have seen the failure.",
 
   tile_success: "Calls that went well",
   tile_success_sub: "%1 without the relay",
@@ -62,7 +64,7 @@ const en = {
   lane_usual: "usually opens after %1",
   lane_rate: "%1 a second",
   ask_now: "Ask now",
-  ask_now_for: "Ask %1 now",
+  ask_now_for: "Ask now: %1",
   ask_title: "Send the next call of %1 now?",
   ask_text: "This skips the wait. It takes the relay's local token: what the file “token” in its state folder holds. The page forgets it when it is closed.",
   ask_token: "Local token",
@@ -124,7 +126,7 @@ const en = {
   stretch_label: "%1: %2",
   story: "What happened",
   step_opened: "The call came in.",
-  step_line: "Waits in line; %1 before it.",
+  step_line: "Waits in line, as one of %1.",
   step_line_first: "Waits in line.",
   step_told: "Waits as long as the service asked.",
   step_backoff: "Waits before another try.",
@@ -229,6 +231,7 @@ export type Word = keyof typeof en;
 
 const zh: Record<Word, string> = {
   title: "Steady Relay",
+  title_waiting: "%1 个等待 · Steady Relay",
   summary: "概况",
   language: "语言",
   views: "视图",
@@ -259,8 +262,9 @@ const zh: Record<Word, string> = {
   shut_throttled: "正在限流",
   shut_other: "暂不接受请求",
   saved_none: "中继启动 %1 以来，没有请求需要帮助。",
-  saved_one: "%1 个请求中有 1 个起初失败，最终仍得到响应；没有中继就会丢失。",
-  saved_some: "%2 个请求中有 %1 个起初失败，最终仍得到响应；没有中继就会丢失。",
+  saved_soon: "中继替客户端等待，客户端不会看到失败。",
+  saved_one: "%1 个请求中有 1 个起初失败，最终仍得到响应；没有中继，客户端就会看到失败。",
+  saved_some: "%2 个请求中有 %1 个起初失败，最终仍得到响应；没有中继，客户端就会看到失败。",
 
   tile_success: "成功的请求",
   tile_success_sub: "没有中继时为 %1",
@@ -287,7 +291,7 @@ const zh: Record<Word, string> = {
   lane_usual: "通常 %1 后恢复",
   lane_rate: "每秒 %1 个",
   ask_now: "立即询问",
-  ask_now_for: "立即询问 %1",
+  ask_now_for: "立即询问：%1",
   ask_title: "立即发送 %1 的下一个请求？",
   ask_text: "这会跳过等待，需要中继的本地令牌，即状态目录中文件“token”的内容。页面关闭后不会保留。",
   ask_token: "本地令牌",
@@ -349,7 +353,7 @@ const zh: Record<Word, string> = {
   stretch_label: "%1：%2",
   story: "经过",
   step_opened: "收到请求。",
-  step_line: "排队等待，前面有 %1 个。",
+  step_line: "排队等待，共 %1 个。",
   step_line_first: "排队等待。",
   step_told: "按服务要求的时间等待。",
   step_backoff: "等待后再试。",
@@ -509,6 +513,7 @@ export class Says {
     const zh = this.lang === "zh";
     const [s, min, h, d] = zh ? ["秒", "分", "小时", "天"] : ["s", "min", "h", "d"];
     const seconds = Math.max(0, ms) / 1000;
+    if (seconds > 0 && seconds < 0.1) return `${Math.max(1, Math.round(ms))} ${zh ? "毫秒" : "ms"}`;
     if (seconds < 9.95) return `${this.number(Math.round(seconds * 10) / 10)} ${s}`;
     const whole = Math.round(seconds);
     if (whole < 60) return `${whole} ${s}`;

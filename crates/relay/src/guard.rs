@@ -319,6 +319,31 @@ mod tests {
     }
 
     #[test]
+    fn a_link_opens_a_page_of_ours_and_nothing_else_of_another_site_does() {
+        let guard = guard();
+        let asked = |site: &str, what: &str| {
+            guard.control(&headers(&[
+                ("host", "localhost:8787"),
+                ("sec-fetch-site", site),
+                ("sec-fetch-dest", what),
+            ]))
+        };
+        for site in ["same-origin", "none"] {
+            assert_eq!(asked(site, "empty"), Ok(()), "{site}");
+        }
+        for site in ["same-site", "cross-site"] {
+            assert_eq!(asked(site, "document"), Ok(()), "{site}");
+            for what in ["empty", "iframe", "script", "image", ""] {
+                assert_eq!(
+                    asked(site, what),
+                    Err(Refusal::ForeignSite(format!("{site:?}"))),
+                    "{site} {what}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn changes_need_the_local_token_alone() {
         const ALL: &str = "abcdefghijklmnop";
         let given = |token: &str| headers(&[("x-steady-token", token)]);

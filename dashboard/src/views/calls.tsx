@@ -15,11 +15,15 @@ const ROW = 56;
 /** Rows above and below those in sight. */
 const BEYOND = 6;
 const NONE: readonly Call[] = [];
+/** Where the style has room for one of both. */
+const NARROW = "(max-width: 860px)";
 
 export function CallsView({ live, now }: { live: Live; now: number }): JSX.Element {
   const says = useSays();
   const [filter, setFilter] = useState("");
   const [chosen, setChosen] = useState("");
+  /** Whether a person chose it. */
+  const [isOwn, setOwn] = useState(false);
   // Where there is no room for both, the chosen call is in place of the list.
   const [isInside, setInside] = useState(false);
   const [still, setStill] = useState<readonly Call[]>();
@@ -37,17 +41,34 @@ export function CallsView({ live, now }: { live: Live; now: number }): JSX.Eleme
   useEffect(() => {
     if (live.link === "live" && live.calls.list.length < 100) void live.earlier();
   }, [live, live.link]);
-  const usual = shown.find((call) => call.state === "waiting") ?? shown[0];
-  const current = (chosen !== "" && shown.find((call) => keyOf(call) === chosen)) || usual;
+  const current = shown.find((call) => keyOf(call) === chosen) ?? shown[0];
+  // Until a person chooses one, it is one that waits, if any does, and stays until it is over.
+  const waits = isOwn || (current && chosen !== "" && isOpen(current)) ? undefined : shown.find((call) => call.state === "waiting");
+  const usual = waits ?? (chosen === "" && live.link === "live" ? shown[0] : undefined);
+  useEffect(() => {
+    if (usual) setChosen(keyOf(usual));
+  }, [usual]);
   const list = useRef<HTMLDivElement>(null);
   const box = useRef<HTMLInputElement>(null);
   const panel = useRef<HTMLElement>(null);
 
+  const choose = (call: Call): void => {
+    setChosen(keyOf(call));
+    setOwn(true);
+  };
   const open = (call: Call | undefined): void => {
     if (!call) return;
-    setChosen(keyOf(call));
+    choose(call);
     setInside(true);
-    setTimeout(() => panel.current?.focus({ preventScroll: true }));
+    setTimeout(() => {
+      panel.current?.focus();
+      panel.current?.scrollIntoView({ block: "nearest" });
+    });
+  };
+  // Beside the list there is nothing to open.
+  const pick = (call: Call): void => {
+    if (matchMedia(NARROW).matches) open(call);
+    else choose(call);
   };
   const leave = (): void => {
     setInside(false);
@@ -56,7 +77,7 @@ export function CallsView({ live, now }: { live: Live; now: number }): JSX.Eleme
   const move = (by: number): void => {
     const at = current ? shown.indexOf(current) : -1;
     const next = shown[Math.min(shown.length - 1, Math.max(0, at + by))];
-    if (next) setChosen(keyOf(next));
+    if (next) choose(next);
   };
   const keys = useRef((_: KeyboardEvent): void => undefined);
   keys.current = (event) => {
@@ -115,7 +136,7 @@ export function CallsView({ live, now }: { live: Live; now: number }): JSX.Eleme
           onInput={(event) => setFilter(event.currentTarget.value)}
         />
         {still && held.current > 0 && <p class="held muted">{says.say("paused_new", held.current)}</p>}
-        <List list={list} shown={shown} current={current} now={now} choose={(call) => open(call)} />
+        <List list={list} shown={shown} current={current} now={now} choose={pick} end={() => void live.earlier()} />
         {shown.length === 0 && (
           <p class="muted none">{says.say(all.length === 0 ? "calls_none" : "calls_none_match")}</p>
         )}
@@ -141,9 +162,11 @@ interface ListProps {
   current: Call | undefined;
   now: number;
   choose: (call: Call) => void;
+  /** The last rows are in sight. */
+  end: () => void;
 }
 
-function List({ list, shown, current, now, choose }: ListProps): JSX.Element {
+function List({ list, shown, current, now, choose, end }: ListProps): JSX.Element {
   const says = useSays();
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(600);
@@ -189,7 +212,11 @@ function List({ list, shown, current, now, choose }: ListProps): JSX.Element {
       tabIndex={0}
       aria-labelledby="calls-title"
       aria-activedescendant={current && at >= 0 ? `call-${key}` : undefined}
-      onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+      onScroll={(event) => {
+        const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
+        setTop(scrollTop);
+        if (scrollTop > 0 && scrollHeight - scrollTop - clientHeight < 20 * ROW) end();
+      }}
     >
       <div class="rows-all" role="presentation" style={{ height: `${shown.length * ROW}px` }}>
         {rows.map(({ call, at: place }) => (
@@ -221,10 +248,10 @@ function Row({ call, now, says }: { call: Call; now: number; says: Says }): JSX.
   const waited = waitedOf(call, since);
   const until = waitsUntil(call);
   const took = call.closed?.took ?? (isOpen(call) ? since : undefined);
-  const right = [
-    sends > 1 && says.say("sends", sends),
-    until !== undefined && until > since ? says.say("next_in", says.span(until - since)) : waited >= 100 && says.say("waited", says.span(waited)),
-  ].filter((part) => part !== false);
+  const wait =
+    until !== undefined && until > since
+      ? says.say("next_in", says.span(until - since))
+      : fate !== "waiting" && waited >= 100 && says.say("waited", says.span(waited));
   return (
     <>
       <FateMark fate={fate} />
@@ -239,7 +266,10 @@ function Row({ call, now, says }: { call: Call; now: number; says: Says }): JSX.
           {says.say(`fate_${fate}`)}
           {took !== undefined && <span class="muted"> {says.span(took)}</span>}
         </span>
-        <span class="muted clip">{right.join(" · ")}</span>
+        <span class="muted clip">
+          {sends > 1 && <span class="if-room">{`${says.say("sends", sends)}${wait ? " · " : ""}`}</span>}
+          {wait}
+        </span>
       </span>
     </>
   );

@@ -64,7 +64,7 @@ export function ChartsView(): JSX.Element {
           <div class="charts">
             <Figure name="chart_success" at={lines.at} rows={[lines.success, lines.without]} columns={["col_with", "col_without"]} show={percent} top={100} />
             <Figure name="chart_wait" at={lines.at} rows={[lines.wait]} columns={["col_value"]} show={seconds} />
-            <Figure name="chart_refusals" at={lines.at} rows={[chart.refusals]} columns={["col_value"]} show={says.number} bars />
+            <Figure name="chart_refusals" at={lines.at} rows={[chart.refusals.map((count) => count || null)]} columns={["col_value"]} show={says.number} bars />
             <Figure name="chart_sends" at={lines.at} rows={[chart.sends, chart.calls]} columns={["col_sends", "col_calls"]} show={says.number} />
           </div>
         )}
@@ -168,6 +168,13 @@ function Figure({ name, at, rows, columns, show, top, bars }: FigureProps): JSX.
 
 const HEIGHT = 150;
 
+/** The values with nothing beside them, through which no line goes. */
+function alone(plot: uPlot, series: number): number[] {
+  const values = plot.data[series] ?? [];
+  const isThere = (nth: number): boolean => values[nth] !== null && values[nth] !== undefined;
+  return [...values.keys()].filter((nth) => isThere(nth) && !isThere(nth - 1) && !isThere(nth + 1));
+}
+
 interface Look {
   says: Says;
   rows: number;
@@ -194,8 +201,11 @@ function options(box: HTMLElement, look: Look): uPlot.Options {
   };
   const paths = look.bars && uPlot.paths.bars ? { paths: uPlot.paths.bars({ size: [0.8, 24], align: 1 }) } : {};
   const drawn: uPlot.Series[] = [
-    { stroke: accent, width: 2, fill: `${accent}22`, points: { show: false }, spanGaps: true, ...paths },
-    { stroke: muted, width: 1.5, dash: [4, 4], points: { show: false }, spanGaps: true },
+    // Nothing is drawn where nothing is known; a value between two such stands alone, as a point.
+    look.bars
+      ? { stroke: accent, width: 0, fill: accent, points: { show: false }, ...paths }
+      : { stroke: accent, width: 2, fill: `${accent}22`, points: { show: true, size: 4, fill: accent, width: 0, filter: alone } },
+    { stroke: muted, width: 1.5, dash: [4, 4], points: { show: true, size: 3, fill: muted, width: 0, filter: alone } },
   ];
   return {
     width: box.clientWidth,

@@ -16,7 +16,7 @@ export function HeatMap({ heat }: { heat: Heat }): JSX.Element {
   const of = heat.models[chosen] ?? heat.models[0];
   const best = of && bestHours(of.calls, of.short);
   return (
-    <section class="card heat" aria-labelledby="heat-title">
+    <div class="card heat">
       <div class="head">
         <h2 id="heat-title">{says.say("heat")}</h2>
         {heat.models.length > 0 && (
@@ -76,6 +76,6 @@ export function HeatMap({ heat }: { heat: Heat }): JSX.Element {
           {says.say("heat_more")}
         </p>
       )}
-    </section>
+    </div>
   );
 }

@@ -55,15 +55,17 @@ function LaneCard({ lane, age, ask }: { lane: Lane; age: number; ask: (() => voi
         <span class="name" title={name}>
           {name}
         </span>
-        <span class={`state ${isShut ? "is-short" : "is-good"}`}>{says.say(isShut ? "lane_shut" : "lane_open")}</span>
+        <span class={`state ${isShut ? "is-short" : "is-good"}`}>
+          {says.say(isShut ? "lane_shut" : "lane_open")}
+          {lane.shut_for_s !== null && ` ${says.span(lane.shut_for_s * 1000 + age)}`}
+        </span>
       </div>
       <div class="muted clip" title={lane.upstream}>
         {lane.upstream}
       </div>
       {isShut && (
-        <p class="lane-why">
+        <p class="lane-why clip">
           {says.named("fault", lane.why ?? "", says.named("shut", lane.why ?? "", says.say("shut_other")))}
-          {lane.shut_for_s !== null && `, ${says.span(lane.shut_for_s * 1000 + age)}`}
         </p>
       )}
       <p class="lane-facts">
@@ -75,7 +77,7 @@ function LaneCard({ lane, age, ask }: { lane: Lane; age: number; ask: (() => voi
           <span class="muted"> · {says.say("lane_usual", says.span(lane.recovery_s * 1000))}</span>
         )}
       </p>
-      {ask && (isShut || lane.waiting > 0) && (
+      {ask && (isShut || lane.held_for_s !== null) && (
         <button type="button" aria-label={says.say("ask_now_for", name)} onClick={ask}>
           {says.say("ask_now")}
         </button>

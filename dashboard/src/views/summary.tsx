@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useSays } from "../context";
-import { summaryOf, worst } from "../derive";
+import { type Summary as Sums, summaryOf, worst } from "../derive";
 import type { Lane, Status } from "../types";
 import type { Says } from "../words";
 
@@ -30,9 +30,9 @@ export function Summary({ status, version, now, statusAt }: Props): JSX.Element 
     <section class="summary" aria-label={says.say("summary")}>
       <div class="said">
         <p class={`verdict ${lane?.state === "shut" ? "is-short" : ""}`}>{verdict(says, status, lane, age)}</p>
-        <p class="muted">{saved(says, sums.saved, sums.ended, status)}</p>
+        <p class="muted">{saved(says, sums, status)}</p>
         <p class="muted since">
-          {version} · {says.say("up", says.span(status.uptime_s * 1000 + age))}
+          v{version} · {says.say("up", says.span(status.uptime_s * 1000 + age))}
         </p>
       </div>
       <dl class="tiles">
@@ -81,7 +81,8 @@ function verdict(says: Says, status: Status, lane: Lane | undefined, age: number
     : says.say("now_shut_next", name, why, waiting, says.span(next));
 }
 
-function saved(says: Says, count: number, ended: number, status: Status): string {
-  if (count === 0) return says.say("saved_none", says.span(status.uptime_s * 1000));
-  return count === 1 ? says.say("saved_one", ended) : says.say("saved_some", count, ended);
+function saved(says: Says, { saved: count, ended, waiting }: Sums, status: Status): string {
+  if (count > 1) return says.say("saved_some", count, ended);
+  if (count === 1) return says.say("saved_one", ended);
+  return waiting > 0 ? says.say("saved_soon") : says.say("saved_none", says.span(status.uptime_s * 1000));
 }

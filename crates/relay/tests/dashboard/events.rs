@@ -71,6 +71,15 @@ async fn who_comes_back_hears_what_came_meanwhile() {
 }
 
 #[tokio::test]
+async fn there_is_a_sign_of_life_where_nothing_happens() {
+    let home = Home::new();
+    let relay = home.serve(&["--upstream", "http://127.0.0.1:9"]).await;
+    let mut client = listener(&relay, &events()).await;
+    assert!(client.read_until(b"\n\n:\n\n").await, "{}", client.answer().text());
+    assert_eq!(said(&client, "status").len(), 1, "what has not changed is not told again");
+}
+
+#[tokio::test]
 async fn who_does_not_read_slows_nobody() {
     let up = Upstream::start(Script::by(|_, _| good())).await.unwrap();
     let home = Home::new();

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use relay_sim::{Reply, Request, Script, Upstream};
 use serde_json::Value;
 
-use crate::program::{CONFIG, Home, QUICK, good, refusal, turn};
+use crate::program::{CONFIG, Home, QUICK, Serving, good, refusal, serve, turn};
 
 #[tokio::test]
 async fn files_come_packed_and_only_once() {
@@ -47,7 +47,7 @@ async fn files_come_packed_and_only_once() {
 }
 
 /// A relay that refuses the first send of every call, and what one call leaves behind.
-async fn after_a_saved_call(home: &Home) -> (crate::program::Serving, Upstream) {
+async fn after_a_saved_call(home: &Home) -> (Serving, Upstream) {
     let script =
         Script::by(|_, nth| if nth % 2 == 0 { refusal(503, "server_is_overloaded") } else { good() });
     let up = Upstream::start(script).await.unwrap();
@@ -57,7 +57,7 @@ async fn after_a_saved_call(home: &Home) -> (crate::program::Serving, Upstream) 
 }
 
 /// Asks until the answer is as wished: records are put together on another thread.
-async fn until(relay: &crate::program::Serving, path: &str, wish: impl Fn(&Value) -> bool) -> Value {
+async fn until(relay: &Serving, path: &str, wish: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..200 {
         let page = relay.ask(&Request::get(path)).await.json();
         if wish(&page) {
@@ -101,7 +101,8 @@ async fn settings_are_shown_with_their_origin_and_without_secrets() {
     let config = "[relay]\nallowed_origins = []\n\n[upstream.mine]\nurl = \"http://127.0.0.1:9\"\napi_key = \"sk-canary-1\"\n\
                   headers = { \"x-tenant\" = \"canary-2\" }\n";
     home.write(CONFIG, config);
-    let relay = home.serve(&["--upstream", "mine", "--token", "canary-3-canary-3"]).await;
+    let mut program = home.program(&["--upstream", "mine", "--port", "0"]);
+    let relay = serve(program.env("STEADY_RELAY_TOKEN", "canary-3-canary-3")).await;
     let path = "/~canary-3-canary-3/__steady/config";
     let answer = relay.ask(&Request::get(path)).await;
     assert_eq!(answer.status, 200);
@@ -111,7 +112,7 @@ async fn settings_are_shown_with_their_origin_and_without_secrets() {
         let keys = page["keys"].as_array().unwrap();
         keys.iter().find(|it| it["section"] == section && it["key"] == key).unwrap().clone()
     };
-    assert_eq!(of("[relay]", "token")["origin"], "--token");
+    assert_eq!(of("[relay]", "token")["origin"], "STEADY_RELAY_TOKEN");
     assert_eq!(of("[upstream.mine]", "api_key")["value"], "\"…\"");
     assert_eq!(of("[limits]", "connections")["origin"], "default");
     assert!(of("[upstream.mine]", "url")["origin"].as_str().unwrap().contains("config.toml:"));
