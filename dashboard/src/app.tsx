@@ -56,6 +56,12 @@ export function App({ live }: { live: Live }): JSX.Element {
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
   }, []);
+  // These look for themselves: what changes around them is nothing to them.
+  const inside = useMemo(() => {
+    if (view === "charts") return <ChartsView />;
+    if (view === "settings") return <SettingsView />;
+    return view === "log" ? <LogView /> : undefined;
+  }, [view]);
   const status = live.status;
   const moves = status !== undefined && (status.open > 0 || status.lanes.some((lane) => lane.state === "shut"));
   const now = useNow(live.ahead, moves);
@@ -92,15 +98,12 @@ export function App({ live }: { live: Live }): JSX.Element {
       </header>
       <main>
         <Summary status={status} version={live.version} now={now} statusAt={live.statusAt + live.ahead} />
-        {view === "live" && (
+        {inside ?? (
           <>
             <Lanes live={live} now={now} />
             <CallsView live={live} now={now} />
           </>
         )}
-        {view === "charts" && <ChartsView />}
-        {view === "settings" && <SettingsView />}
-        {view === "log" && <LogView />}
       </main>
       <Keys dialog={keys} />
     </Language.Provider>

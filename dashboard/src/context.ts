@@ -28,13 +28,12 @@ export function keepLang(lang: Lang): void {
   }
 }
 
-/** The relay's time, which goes on while `moves`. */
+/** The relay's time. While something `moves`, it is looked at more often. */
 export function useNow(ahead: number, moves: boolean): number {
-  const [now, setNow] = useState(Date.now);
+  const [, setTurn] = useState(0);
   useEffect(() => {
-    if (!moves) return undefined;
-    const timer = setInterval(() => setNow(Date.now()), 250);
+    const timer = setInterval(() => setTurn((turn) => turn + 1), moves ? 250 : 5_000);
     return () => clearInterval(timer);
   }, [moves]);
-  return (moves ? Math.max(now, Date.now()) : Date.now()) + ahead;
+  return Date.now() + ahead;
 }

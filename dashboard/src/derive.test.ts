@@ -40,7 +40,14 @@ const saved = call(7, {
   closed: closed("served", 2, "at_capacity")!,
   sends: [
     { send: 1, began: 10, head: 200, status: 503, failed: { at: 200, fault: "at_capacity", rule: "openai.busy" } },
-    { send: 2, wait: { why: "line", began: 200, took: 3800, waiting: 2 }, began: 4000, head: 4400, status: 200, request_id: "req_9" },
+    {
+      send: 2,
+      wait: { why: "line", began: 200, took: 3800, waiting: 2 },
+      began: 4000,
+      head: 4400,
+      status: 200,
+      request_id: "req_9",
+    },
   ],
 });
 
@@ -67,7 +74,15 @@ describe("a call", () => {
   it("has a fate", () => {
     expect(derive.fateOf(saved)).toBe("saved");
     expect(derive.fateOf(call(1, { state: "closed", closed: closed("served")! }))).toBe("served");
-    for (const [outcome, fate] of [["gave_up", "failed"], ["refused", "failed"], ["returned", "failed"], ["broken", "failed"], ["passed", "passed"], ["client_left", "left"], ["cut", "cut"]]) {
+    for (const [outcome, fate] of [
+      ["gave_up", "failed"],
+      ["refused", "failed"],
+      ["returned", "failed"],
+      ["broken", "failed"],
+      ["passed", "passed"],
+      ["client_left", "left"],
+      ["cut", "cut"],
+    ]) {
       expect(derive.fateOf(call(1, { state: "closed", closed: closed(outcome!)! }))).toBe(fate);
     }
     expect(derive.fateOf(call(1, { state: "waiting" }))).toBe("waiting");
@@ -76,7 +91,13 @@ describe("a call", () => {
 
   it("waits as long as it does", () => {
     expect(derive.waitedOf(saved, 99_999)).toBe(4000);
-    const waits = call(1, { state: "waiting", sends: [{ send: 1, began: 0 }, { send: 2, wait: { why: "told", began: 500, planned: 2000 } }] });
+    const waits = call(1, {
+      state: "waiting",
+      sends: [
+        { send: 1, began: 0 },
+        { send: 2, wait: { why: "told", began: 500, planned: 2000 } },
+      ],
+    });
     expect(derive.waitedOf(waits, 1700)).toBe(1200);
     expect(derive.waitsUntil(waits)).toBe(2500);
     expect(derive.waitsUntil(saved)).toBeUndefined();
@@ -96,9 +117,24 @@ describe("a call", () => {
 
   it("has a story in the order of its times", () => {
     const steps = derive.stepsOf(saved);
-    expect(steps.map((step) => step.what)).toEqual(["opened", "send", "failed", "wait", "send", "head", "committed", "closed"]);
+    expect(steps.map((step) => step.what)).toEqual([
+      "opened",
+      "send",
+      "failed",
+      "wait",
+      "send",
+      "head",
+      "committed",
+      "closed",
+    ]);
     expect(steps.map((step) => step.at)).toEqual([0, 10, 200, 200, 4000, 4400, 4500, 9000]);
-    const long = call(1, { left_out: 90, sends: [{ send: 1, began: 0 }, { send: 92, began: 50 }] });
+    const long = call(1, {
+      left_out: 90,
+      sends: [
+        { send: 1, began: 0 },
+        { send: 92, began: 50 },
+      ],
+    });
     expect(derive.stepsOf(long).map((step) => step.what)).toEqual(["opened", "send", "left_out", "send"]);
   });
 
@@ -148,14 +184,36 @@ describe("the summary", () => {
     uptime_s: 60,
     now: 0,
     open,
-    totals: { calls: 0, sends: 0, waits: 0, waited_s: 0, calls_saved: 0, calls_lost: 0, calls_handed_back: 0, calls_broken: 0, maybe_billed_twice: 0, ...totals },
+    totals: {
+      calls: 0,
+      sends: 0,
+      waits: 0,
+      waited_s: 0,
+      calls_saved: 0,
+      calls_lost: 0,
+      calls_handed_back: 0,
+      calls_broken: 0,
+      maybe_billed_twice: 0,
+      ...totals,
+    },
     lanes: [lane("a", { waiting: 2 })],
     warming: [],
   });
 
   it("tells what was saved", () => {
-    const sums = derive.summaryOf(status({ calls: 41, calls_saved: 10, calls_lost: 1, calls_handed_back: 1, calls_broken: 2, waited_s: 80 }, 1));
-    expect(sums).toMatchObject({ ended: 40, success: 0.9, without: 0.65, saved: 10, failed: 4, meanWaitS: 2, open: 1, waiting: 2 });
+    const sums = derive.summaryOf(
+      status({ calls: 41, calls_saved: 10, calls_lost: 1, calls_handed_back: 1, calls_broken: 2, waited_s: 80 }, 1),
+    );
+    expect(sums).toMatchObject({
+      ended: 40,
+      success: 0.9,
+      without: 0.65,
+      saved: 10,
+      failed: 4,
+      meanWaitS: 2,
+      open: 1,
+      waiting: 2,
+    });
   });
 
   it("says nothing of shares before a call has ended", () => {
@@ -165,7 +223,12 @@ describe("the summary", () => {
   });
 
   it("shows what is shut first", () => {
-    const lanes = [lane("a"), lane("b", { waiting: 5 }), lane("c", { state: "shut" }), lane("d", { running: 1, model: "gpt-z" })];
+    const lanes = [
+      lane("a"),
+      lane("b", { waiting: 5 }),
+      lane("c", { state: "shut" }),
+      lane("d", { running: 1, model: "gpt-z" }),
+    ];
     expect(derive.inOrder(lanes).map((it) => it.id)).toEqual(["c", "b", "a", "d"]);
     expect(derive.worst(lanes)?.id).toBe("c");
     expect(derive.worst([lane("a", { running: 3 })])).toBeUndefined();
@@ -174,19 +237,47 @@ describe("the summary", () => {
 
 describe("charts", () => {
   it("have no value where nothing came", () => {
-    const lines = derive.linesOf({ from: 60_000, step: 60_000, calls: [0, 4], served: [0, 3], saved: [0, 2], failed: [0, 1], refusals: [0, 5], waited: [0, 2000], sends: [0, 9] });
+    const lines = derive.linesOf({
+      from: 60_000,
+      step: 60_000,
+      calls: [0, 4],
+      served: [0, 3],
+      saved: [0, 2],
+      failed: [0, 1],
+      refusals: [0, 5],
+      waited: [0, 2000],
+      sends: [0, 9],
+    });
     expect(lines).toEqual({ at: [60, 120], success: [null, 75], without: [null, 25], wait: [null, 0.5] });
   });
 
   it("have squares as dark as the share of refusals", () => {
-    expect([[0, 0], [9, 0], [100, 1], [10, 5], [3, 3]].map(([calls, short]) => derive.heatLevel(calls!, short!))).toEqual([undefined, 0, 1, 3, 5]);
+    expect(
+      [
+        [0, 0],
+        [9, 0],
+        [100, 1],
+        [10, 5],
+        [3, 3],
+      ].map(([calls, short]) => derive.heatLevel(calls!, short!)),
+    ).toEqual([undefined, 0, 1, 3, 5]);
   });
 
   it("name the best hours where enough is known", () => {
     const calls = Array<number>(168).fill(5);
     const short = calls.map((_, at) => (at % 24 >= 2 && at % 24 < 6 ? 0 : 2));
     expect(derive.bestHours(calls, short)).toEqual({ from: 2, to: 6 });
-    expect(derive.bestHours(calls, calls.map(() => 0))).toBeUndefined();
-    expect(derive.bestHours(calls.map(() => 0), short)).toBeUndefined();
+    expect(
+      derive.bestHours(
+        calls,
+        calls.map(() => 0),
+      ),
+    ).toBeUndefined();
+    expect(
+      derive.bestHours(
+        calls.map(() => 0),
+        short,
+      ),
+    ).toBeUndefined();
   });
 });

@@ -6,7 +6,18 @@ import type { Call, Chart, Lane, Status, Totals } from "./types";
 export const keyOf = (call: Call): string => `${call.run ?? ""}-${call.call}`;
 
 /** What a call is or was, for its mark and its word. */
-export type Fate = "opening" | "sending" | "waiting" | "streaming" | "served" | "saved" | "passed" | "failed" | "left" | "cut" | "unseen";
+export type Fate =
+  | "opening"
+  | "sending"
+  | "waiting"
+  | "streaming"
+  | "served"
+  | "saved"
+  | "passed"
+  | "failed"
+  | "left"
+  | "cut"
+  | "unseen";
 
 export function fateOf(call: Call): Fate {
   if (call.unseen) return "unseen";
@@ -73,7 +84,11 @@ export function matches(call: Call, words: string[]): boolean {
   return words.every((word) => text.includes(word));
 }
 
-export const wordsOf = (filter: string): string[] => filter.toLowerCase().split(/\s+/).filter((word) => word !== "");
+export const wordsOf = (filter: string): string[] =>
+  filter
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
 
 /** A stretch of a call's time. */
 export interface Stretch {
@@ -187,7 +202,12 @@ export const worst = (lanes: Lane[]): Lane | undefined =>
   inOrder(lanes).find((lane) => lane.state === "shut" || lane.waiting > 0);
 
 /** The lines of a chart, part by part; nothing where no call came. */
-export function linesOf(chart: Chart): { at: number[]; success: (number | null)[]; without: (number | null)[]; wait: (number | null)[] } {
+export function linesOf(chart: Chart): {
+  at: number[];
+  success: (number | null)[];
+  without: (number | null)[];
+  wait: (number | null)[];
+} {
   const at = chart.calls.map((_, nth) => (chart.from + nth * chart.step) / 1000);
   const share = (good: number, bad: number): number | null => (good + bad > 0 ? (good / (good + bad)) * 100 : null);
   return {
@@ -197,7 +217,9 @@ export function linesOf(chart: Chart): { at: number[]; success: (number | null)[
       const saved = chart.saved[nth] ?? 0;
       return share(served - saved, (chart.failed[nth] ?? 0) + saved);
     }),
-    wait: chart.waited.map((waited, nth) => ((chart.calls[nth] ?? 0) > 0 ? waited / 1000 / (chart.calls[nth] ?? 1) : null)),
+    wait: chart.waited.map((waited, nth) =>
+      (chart.calls[nth] ?? 0) > 0 ? waited / 1000 / (chart.calls[nth] ?? 1) : null,
+    ),
   };
 }
 

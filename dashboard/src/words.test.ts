@@ -32,7 +32,20 @@ describe("numbers", () => {
 
   it("are as long as they need to be", () => {
     const spans = [0, 42, 400, 4_230, 9_990, 59_400, 60_000, 134_000, 3_600_000, 3_780_000, 90_000_000, 172_800_000];
-    expect(spans.map((ms) => en.span(ms))).toEqual(["0 s", "42 ms", "0.4 s", "4.2 s", "10 s", "59 s", "1 min", "2 min 14 s", "1 h", "1 h 3 min", "1 d 1 h", "2 d"]);
+    expect(spans.map((ms) => en.span(ms))).toEqual([
+      "0 s",
+      "42 ms",
+      "0.4 s",
+      "4.2 s",
+      "10 s",
+      "59 s",
+      "1 min",
+      "2 min 14 s",
+      "1 h",
+      "1 h 3 min",
+      "1 d 1 h",
+      "2 d",
+    ]);
     expect(zh.span(134_000)).toBe("2 分 14 秒");
     expect(en.span(-5)).toBe("0 s");
     expect([999, 1500, 2_340_000].map((count) => en.bytes(count))).toEqual(["999 B", "1.5 kB", "2.3 MB"]);

@@ -36,8 +36,10 @@ const en = {
   shut_other: "takes no calls",
   saved_none: "No call has needed help since the relay started %1 ago.",
   saved_soon: "The relay holds them, so that their clients see no failure.",
-  saved_one: "1 of %1 calls failed at first and got its answer all the same; without the relay its client would have seen the failure.",
-  saved_some: "%1 of %2 calls failed at first and got their answer all the same; without the relay their clients would have seen the failure.",
+  saved_one:
+    "1 of %1 calls failed at first and got its answer all the same; without the relay its client would have seen the failure.",
+  saved_some:
+    "%1 of %2 calls failed at first and got their answer all the same; without the relay their clients would have seen the failure.",
 
   tile_success: "Calls that went well",
   tile_success_sub: "%1 without the relay",
@@ -66,7 +68,8 @@ const en = {
   ask_now: "Ask now",
   ask_now_for: "Ask now: %1",
   ask_title: "Send the next call of %1 now?",
-  ask_text: "This skips the wait. It takes the relay's local token: what the file “token” in its state folder holds. The page forgets it when it is closed.",
+  ask_text:
+    "This skips the wait. It takes the relay's local token: what the file “token” in its state folder holds. The page forgets it when it is closed.",
   ask_token: "Local token",
   ask_send: "Send now",
   cancel: "Cancel",
@@ -80,7 +83,8 @@ const en = {
   filter_hint: "Filter: model, client, state, id",
   pause: "Pause",
   resume: "Resume",
-  paused_new: "%1 changes held back",
+  paused_new_one: "1 call has changed since",
+  paused_new: "%1 calls have changed since",
   calls_none: "No call yet. Point a client at this relay, or start one with “steady-relay run -- codex”.",
   calls_none_match: "No call matches the filter.",
   earlier: "Show earlier calls",
@@ -207,7 +211,8 @@ const en = {
   day_5: "Sat",
   day_6: "Sun",
 
-  settings_sub: "The settings in force, and who set them. Secrets are masked. They are changed in the settings file, not here.",
+  settings_sub:
+    "The settings in force, and who set them. Secrets are masked. They are changed in the settings file, not here.",
   settings_only: "Only those that are not the default",
   settings_none: "All settings are the defaults.",
   settings_unknown: "A relay of “steady-relay run” shows none.",
@@ -307,7 +312,8 @@ const zh: Record<Word, string> = {
   filter_hint: "筛选：模型、客户端、状态、编号",
   pause: "暂停",
   resume: "继续",
-  paused_new: "暂存 %1 次变化",
+  paused_new_one: "此后有 1 个请求变化",
+  paused_new: "此后有 %1 个请求变化",
   calls_none: "还没有请求。把客户端指向此中继，或用“steady-relay run -- codex”启动客户端。",
   calls_none_match: "没有符合筛选条件的请求。",
   earlier: "显示更早的请求",
@@ -476,8 +482,19 @@ export class Says {
     const locale = lang === "zh" ? "zh-CN" : "en-GB";
     this.#number = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
     this.#share = new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 1 });
-    this.#time = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
-    this.#day = new Intl.DateTimeFormat(locale, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+    this.#time = new Intl.DateTimeFormat(locale, {
+      hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit",
+      hourCycle: "h23",
+    });
+    this.#day = new Intl.DateTimeFormat(locale, {
+      month: "short",
+      day: "numeric",
+      hour: "2-digit",
+      minute: "2-digit",
+      hourCycle: "h23",
+    });
   }
 
   say(word: Word, ...values: (string | number)[]): string {

@@ -149,9 +149,10 @@ impl ReplyBody {
         self
     }
 
-    /// The same, which holds this as long as it is there.
+    /// The same, which holds this as long as it is there. What has no end of its own holds nothing: whoever waits for
+    /// answers to end waits for others.
     pub(crate) fn holding(mut self, held: Arc<()>) -> Self {
-        self._held = Some(held);
+        self._held = Some(held).filter(|_| !matches!(self.kind, Kind::Flowing(_)));
         self
     }
 

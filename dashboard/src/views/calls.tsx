@@ -27,13 +27,10 @@ export function CallsView({ live, now }: { live: Live; now: number }): JSX.Eleme
   // Where there is no room for both, the chosen call is in place of the list.
   const [isInside, setInside] = useState(false);
   const [still, setStill] = useState<readonly Call[]>();
-  const held = useRef(0);
   const all = still ?? live.calls.list;
-  useEffect(() => live.subscribe(() => held.current++), [live]);
-  const pause = (): void => {
-    held.current = 0;
-    setStill((is) => (is ? undefined : live.calls.list));
-  };
+  const pause = (): void => setStill((is) => (is ? undefined : live.calls.list));
+  const kept = useMemo(() => new Set(still), [still]);
+  const held = still ? live.calls.list.reduce((count, call) => count + (kept.has(call) ? 0 : 1), 0) : 0;
   const shown = useMemo(() => {
     const words = wordsOf(filter);
     return words.length === 0 ? all : all.filter((call) => matches(call, words));
@@ -43,7 +40,8 @@ export function CallsView({ live, now }: { live: Live; now: number }): JSX.Eleme
   }, [live, live.link]);
   const current = shown.find((call) => keyOf(call) === chosen) ?? shown[0];
   // Until a person chooses one, it is one that waits, if any does, and stays until it is over.
-  const waits = isOwn || (current && chosen !== "" && isOpen(current)) ? undefined : shown.find((call) => call.state === "waiting");
+  const waits =
+    isOwn || (current && chosen !== "" && isOpen(current)) ? undefined : shown.find((call) => call.state === "waiting");
   const usual = waits ?? (chosen === "" && live.link === "live" ? shown[0] : undefined);
   useEffect(() => {
     if (usual) setChosen(keyOf(usual));
@@ -93,7 +91,8 @@ export function CallsView({ live, now }: { live: Live; now: number }): JSX.Eleme
       }
       return;
     }
-    const isIn = (place: HTMLElement | null): boolean => target !== undefined && place !== null && place.contains(target);
+    const isIn = (place: HTMLElement | null): boolean =>
+      target !== undefined && place !== null && place.contains(target);
     if (event.key === "/") box.current?.focus();
     else if (event.key === "p") pause();
     else if (event.key === "Escape" && (isIn(panel.current) || isInside)) leave();
@@ -135,7 +134,7 @@ export function CallsView({ live, now }: { live: Live; now: number }): JSX.Eleme
           value={filter}
           onInput={(event) => setFilter(event.currentTarget.value)}
         />
-        {still && held.current > 0 && <p class="held muted">{says.say("paused_new", held.current)}</p>}
+        {held > 0 && <p class="held muted">{says.counted(held, "paused_new_one", "paused_new")}</p>}
         <List list={list} shown={shown} current={current} now={now} choose={pick} end={() => void live.earlier()} />
         {shown.length === 0 && (
           <p class="muted none">{says.say(all.length === 0 ? "calls_none" : "calls_none_match")}</p>
@@ -197,7 +196,8 @@ function List({ list, shown, current, now, choose, end }: ListProps): JSX.Elemen
     const place = list.current;
     if (!place || at < 0 || document.activeElement !== place) return;
     if (at * ROW < place.scrollTop) place.scrollTop = at * ROW;
-    else if ((at + 1) * ROW > place.scrollTop + place.clientHeight) place.scrollTop = (at + 1) * ROW - place.clientHeight;
+    else if ((at + 1) * ROW > place.scrollTop + place.clientHeight)
+      place.scrollTop = (at + 1) * ROW - place.clientHeight;
   }, [key, list]);
   const from = Math.max(0, Math.floor(top / ROW) - BEYOND);
   const to = Math.min(shown.length, Math.ceil((top + height) / ROW) + BEYOND);

@@ -1,7 +1,7 @@
 // An hour, a day or a week in four charts, and the hours at which a model has no capacity.
 
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { useSays } from "../context";
 import { linesOf } from "../derive";
@@ -41,7 +41,13 @@ export function ChartsView(): JSX.Element {
   useEffect(() => {
     read<Heat>(`heat?offset=${-new Date().getTimezoneOffset()}`).then(setHeat, (why: unknown) => setError(String(why)));
   }, []);
-  const lines = chart && linesOf(chart);
+  // The charts are drawn anew where these change, and not where the page around them does.
+  const lines = useMemo(() => {
+    if (!chart) return undefined;
+    const { at, success, without, wait } = linesOf(chart);
+    const refusals = chart.refusals.map((count) => count || null);
+    return { at, success: [success, without], wait: [wait], refusals: [refusals], sends: [chart.sends, chart.calls] };
+  }, [chart]);
   const isEmpty = chart?.calls.every((count) => count === 0) ?? false;
   const percent = (value: number): string => says.share(value / 100);
   const seconds = (value: number): string => says.span(value * 1000);
@@ -60,12 +66,32 @@ export function ChartsView(): JSX.Element {
         </div>
         {error !== "" && <p class="bad">{says.say("load_failed", error)}</p>}
         {isEmpty && <p class="muted">{says.say("chart_none")}</p>}
-        {chart && lines && (
+        {lines && (
           <div class="charts">
-            <Figure name="chart_success" at={lines.at} rows={[lines.success, lines.without]} columns={["col_with", "col_without"]} show={percent} top={100} />
-            <Figure name="chart_wait" at={lines.at} rows={[lines.wait]} columns={["col_value"]} show={seconds} />
-            <Figure name="chart_refusals" at={lines.at} rows={[chart.refusals.map((count) => count || null)]} columns={["col_value"]} show={says.number} bars />
-            <Figure name="chart_sends" at={lines.at} rows={[chart.sends, chart.calls]} columns={["col_sends", "col_calls"]} show={says.number} />
+            <Figure
+              name="chart_success"
+              at={lines.at}
+              rows={lines.success}
+              columns={["col_with", "col_without"]}
+              show={percent}
+              top={100}
+            />
+            <Figure name="chart_wait" at={lines.at} rows={lines.wait} columns={["col_value"]} show={seconds} />
+            <Figure
+              name="chart_refusals"
+              at={lines.at}
+              rows={lines.refusals}
+              columns={["col_value"]}
+              show={says.number}
+              bars
+            />
+            <Figure
+              name="chart_sends"
+              at={lines.at}
+              rows={lines.sends}
+              columns={["col_sends", "col_calls"]}
+              show={says.number}
+            />
           </div>
         )}
       </section>
@@ -101,7 +127,11 @@ function Figure({ name, at, rows, columns, show, top, bars }: FigureProps): JSX.
   useEffect(() => {
     const box = place.current;
     if (!box) return undefined;
-    const made = new uPlot(options(box, { says, rows: rows.length, show, top, bars: bars ?? false, step, hover: setUnder }), [at, ...rows], box);
+    const made = new uPlot(
+      options(box, { says, rows: rows.length, show, top, bars: bars ?? false, step, hover: setUnder }),
+      [at, ...rows],
+      box,
+    );
     plot.current = made;
     const sized = new ResizeObserver(() => made.setSize({ width: box.clientWidth, height: HEIGHT }));
     sized.observe(box);
@@ -204,7 +234,12 @@ function options(box: HTMLElement, look: Look): uPlot.Options {
     // Nothing is drawn where nothing is known; a value between two such stands alone, as a point.
     look.bars
       ? { stroke: accent, width: 0, fill: accent, points: { show: false }, ...paths }
-      : { stroke: accent, width: 2, fill: `${accent}22`, points: { show: true, size: 4, fill: accent, width: 0, filter: alone } },
+      : {
+          stroke: accent,
+          width: 2,
+          fill: `${accent}22`,
+          points: { show: true, size: 4, fill: accent, width: 0, filter: alone },
+        },
     { stroke: muted, width: 1.5, dash: [4, 4], points: { show: true, size: 3, fill: muted, width: 0, filter: alone } },
   ];
   return {
@@ -214,8 +249,24 @@ function options(box: HTMLElement, look: Look): uPlot.Options {
     cursor: { y: false, drag: { x: false, y: false }, points: { show: !look.bars } },
     scales: { x: { time: true }, y: { range: (_, __, max) => [0, look.top ?? Math.max(max * 1.1, 1)] } },
     axes: [
-      { stroke: muted, font, grid: { show: false }, ticks: grid, size: 28, space: 60, values: (_, at) => at.map(clock) },
-      { stroke: muted, font, grid, ticks: { show: false }, size: 52, space: 34, values: (_, values) => values.map((value) => look.show(value)) },
+      {
+        stroke: muted,
+        font,
+        grid: { show: false },
+        ticks: grid,
+        size: 28,
+        space: 60,
+        values: (_, at) => at.map(clock),
+      },
+      {
+        stroke: muted,
+        font,
+        grid,
+        ticks: { show: false },
+        size: 52,
+        space: 34,
+        values: (_, values) => values.map((value) => look.show(value)),
+      },
     ],
     series: [{}, ...drawn.slice(0, look.rows)],
     hooks: { setCursor: [(plot) => look.hover(plot.cursor.idx ?? null)] },

@@ -152,7 +152,10 @@ function StepWords({ step }: { step: Step }): JSX.Element {
 
 function WaitWords({ says, wait }: { says: Says; wait: (Step & { what: "wait" })["wait"] }): JSX.Element {
   const waiting = wait.waiting ?? 0;
-  const why = wait.why === "line" ? says.say(waiting > 1 ? "step_line" : "step_line_first", waiting) : says.say(`step_${wait.why}`);
+  const why =
+    wait.why === "line"
+      ? says.say(waiting > 1 ? "step_line" : "step_line_first", waiting)
+      : says.say(`step_${wait.why}`);
   const long =
     wait.took !== undefined
       ? says.span(wait.took)

@@ -33,7 +33,8 @@ export function HeatMap({ heat }: { heat: Heat }): JSX.Element {
         )}
       </div>
       <p class="muted">
-        {says.say(of ? "heat_sub" : "heat_none")} {best && <strong>{says.say("heat_best", `${best.from}:00–${best.to}:00`)}</strong>}
+        {says.say(of ? "heat_sub" : "heat_none")}{" "}
+        {best && <strong>{says.say("heat_best", `${best.from}:00–${best.to}:00`)}</strong>}
       </p>
       {of && (
         <div class="scroll" tabIndex={0} role="region" aria-labelledby="heat-title">
@@ -56,7 +57,11 @@ export function HeatMap({ heat }: { heat: Heat }): JSX.Element {
                     const [calls, short] = [of.calls[day * 24 + hour] ?? 0, of.short[day * 24 + hour] ?? 0];
                     const level = heatLevel(calls, short);
                     return (
-                      <td key={hour} class={level === undefined ? "" : `heat-${level}`} title={says.say("heat_cell", short, calls)}>
+                      <td
+                        key={hour}
+                        class={level === undefined ? "" : `heat-${level}`}
+                        title={says.say("heat_cell", short, calls)}
+                      >
                         {level !== undefined && <span class="hidden">{says.share(short / calls)}</span>}
                       </td>
                     );

@@ -35,9 +35,7 @@ export function SettingsView(): JSX.Element {
       </div>
       <p class="muted">{says.say("settings_sub")}</p>
       {error !== "" && <p class="bad">{says.say("load_failed", error)}</p>}
-      {keys && shown.length === 0 && (
-        <p>{says.say(keys.length === 0 ? "settings_unknown" : "settings_none")}</p>
-      )}
+      {keys && shown.length === 0 && <p>{says.say(keys.length === 0 ? "settings_unknown" : "settings_none")}</p>}
       {sections.map((section, nth) => (
         <table key={nth}>
           <caption>{section.name}</caption>

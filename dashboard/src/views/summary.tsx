@@ -41,13 +41,21 @@ export function Summary({ status, version, now, statusAt }: Props): JSX.Element 
           value={sums.success === undefined ? "–" : says.share(sums.success)}
           sub={sums.without === undefined ? none : says.say("tile_success_sub", says.share(sums.without))}
         />
-        <Tile name={says.say("tile_saved")} value={says.number(sums.saved)} sub={says.say("tile_saved_sub", sums.failed)} />
+        <Tile
+          name={says.say("tile_saved")}
+          value={says.number(sums.saved)}
+          sub={says.say("tile_saved_sub", sums.failed)}
+        />
         <Tile
           name={says.say("tile_wait")}
           value={sums.ended === 0 ? "–" : says.span(sums.meanWaitS * 1000)}
           sub={sums.ended === 0 ? none : says.say("tile_wait_sub", says.span(sums.waitedS * 1000))}
         />
-        <Tile name={says.say("tile_open")} value={says.number(sums.open)} sub={says.say("tile_open_sub", sums.waiting)} />
+        <Tile
+          name={says.say("tile_open")}
+          value={says.number(sums.open)}
+          sub={says.say("tile_open_sub", sums.waiting)}
+        />
       </dl>
     </section>
   );

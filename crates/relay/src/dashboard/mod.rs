@@ -110,9 +110,10 @@ pub(crate) fn protect(headers: &mut HeaderMap) {
     headers.insert(HeaderName::from_static("cross-origin-opener-policy"), SAME_ORIGIN);
 }
 
-/// The page reads what lies beside it, so its own path ends in `/`. Relative, since a token may stand before it.
+/// The page reads what lies beside it, so its own path ends in `/`. Relative, since a token may stand before it. The words
+/// are what [`crate::running`] knows a relay by.
 fn moved() -> Response<ReplyBody> {
-    let mut response = text(StatusCode::PERMANENT_REDIRECT, "");
+    let mut response = text(StatusCode::PERMANENT_REDIRECT, &door::page_is_beside(lang()));
     response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("__steady/"));
     response
 }

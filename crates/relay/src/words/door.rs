@@ -238,6 +238,12 @@ relay_core::words! {
         zh: "steady-relay：`since`、`before`、`limit` 和 `offset` 的值须为整数\n";
     }
 
+    /// The dashboard was asked for without the last `/`.
+    page_is_beside() {
+        en: "steady-relay: the dashboard is at /__steady/\n";
+        zh: "steady-relay：仪表盘位于 /__steady/\n";
+    }
+
     /// A query asks for a chart of something else.
     no_span() {
         en: "steady-relay: `span` is `hour`, `day` or `week`\n";

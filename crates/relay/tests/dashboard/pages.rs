@@ -43,6 +43,7 @@ async fn files_come_packed_and_only_once() {
     }
     let moved = relay.ask(&Request::get("/__steady")).await;
     assert_eq!((moved.status, moved.header("location")), (308, Some("__steady/")));
+    assert!(moved.text().starts_with("steady-relay: "), "what other programs know a relay by");
     assert!(relay.said().contains("/__steady/\n"), "the start tells where to look: {}", relay.said());
 }
 
