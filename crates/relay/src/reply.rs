@@ -472,3 +472,18 @@ pub(crate) fn pass_on(answer: Response<AnswerBody>) -> Response<ReplyBody> {
     *response.extensions_mut() = forwardable_extensions(head.extensions);
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relay_that_stops_waits_for_answers_and_not_for_what_has_no_end() {
+        let held = Arc::new(());
+        let answer = ReplyBody::own("words").holding(Arc::clone(&held));
+        assert_eq!(Arc::strong_count(&held), 2);
+        drop(answer);
+        let _flowing = ReplyBody::flowing(futures_util::stream::pending()).holding(Arc::clone(&held));
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+}

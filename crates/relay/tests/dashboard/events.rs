@@ -27,26 +27,6 @@ fn said(client: &Client, name: &str) -> Vec<Value> {
     events.iter().filter(|(of, _)| of == name).map(|(_, data)| serde_json::from_str(data).unwrap()).collect()
 }
 
-#[cfg(unix)]
-#[tokio::test]
-async fn a_listener_that_does_not_read_does_not_keep_it_either() {
-    let up = Upstream::start(Script::by(|_, _| good())).await.unwrap();
-    let home = Home::new();
-    let mut relay = home.serve(&["--upstream", &up.url()]).await;
-    let mut client = relay.client().await;
-    for _ in 0..600 {
-        assert_eq!(client.ask(&turn()).await.unwrap().status, 200);
-    }
-    // More than has room on the way to it.
-    let mut lazy = Client::connect_narrow(relay.addr, 4096).await.unwrap().patience(SOON);
-    lazy.send(&events()).await.unwrap();
-    assert!(lazy.read_head().await);
-    relay.signal(rustix::process::Signal::TERM);
-    // Far less than a drain may take.
-    let ended = tokio::time::timeout(std::time::Duration::from_secs(8), relay.child.wait()).await;
-    assert!(ended.is_ok(), "{}", relay.said());
-}
-
 /// Reads until something is as wished.
 async fn until(client: &mut Client, wish: impl Fn(&Client) -> bool) {
     while !wish(client) {
