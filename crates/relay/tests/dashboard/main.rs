@@ -1,6 +1,6 @@
 //! The dashboard: what the program serves under `/__steady/`, and the page itself in a browser.
 
-#[cfg(test)]
+#[cfg(all(test, feature = "history"))]
 mod browser;
 #[cfg(test)]
 #[path = "../support/child.rs"]
