@@ -7,6 +7,7 @@ use crate::command::{cargo, output, succeed, words, works};
 use crate::{bench, setup};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -27,12 +28,17 @@ enum Done {
     Skipped(String),
 }
 
-const CHECKS: [Check; 13] = [
+const CHECKS: [Check; 14] = [
     Check { name: "setup", what: "real clients in target/test-env", run: setup },
     Check { name: "fmt", what: "formatting", run: fmt },
     Check { name: "clippy", what: "lints", run: clippy },
     Check { name: "doc", what: "documentation, private items too", run: doc },
     Check { name: "core", what: "the deciding core depends on nothing that acts", run: core },
+    Check {
+        name: "dashboard",
+        what: "the page: types, tests, and the build that is committed",
+        run: dashboard,
+    },
     Check { name: "unit", what: "tests of the workspace", run: unit },
     Check { name: "release", what: "the program as it is shipped", run: release },
     Check { name: "cases", what: "wire cases on the release program", run: cases },
@@ -52,7 +58,8 @@ const CHECKS: [Check; 13] = [
 ];
 
 /// Steps that a later one cannot do without.
-const NEEDS: [(&str, &[&str]); 4] = [
+const NEEDS: [(&str, &[&str]); 5] = [
+    ("dashboard", &["setup"]),
     ("cases", &["release"]),
     ("peers", &["setup", "release"]),
     ("soak", &["release"]),
@@ -135,6 +142,37 @@ fn core(root: &Path) -> Result<Done> {
     let found: Vec<_> = NOT_IN_CORE.iter().filter(|name| crates.contains(name)).collect();
     ensure!(found.is_empty(), "relay-core depends on {found:?}, which can act\n{tree}");
     Ok(Done::Passed)
+}
+
+/// Checks the page and builds it anew: what is committed has to be just that.
+fn dashboard(root: &Path) -> Result<Done> {
+    let page = root.join("dashboard");
+    let built = root.join("target/dashboard");
+    succeed(&mut words(&page, "npm run --silent check"))?;
+    succeed(&mut words(&page, "npm run --silent test"))?;
+    let mut build = words(&page, "npm run --silent build -- --emptyOutDir --outDir");
+    succeed(build.arg(&built))?;
+    let differ = differing(&built, &page.join("dist"))?;
+    ensure!(
+        differ.is_empty(),
+        "dashboard/dist is not what its sources make: {}\nhint: `npm run build` in dashboard/, and commit what it changes",
+        differ.join(", ")
+    );
+    Ok(Done::Passed)
+}
+
+/// The files of two folders that are in one alone, or not the same.
+fn differing(one: &Path, other: &Path) -> Result<Vec<String>> {
+    let names = |folder: &Path| -> Result<BTreeSet<String>> {
+        let read = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+        read.map(|file| Ok(file?.file_name().to_string_lossy().into_owned())).collect()
+    };
+    let all = &names(one)? | &names(other)?;
+    let same = |name: &String| {
+        fs::read(one.join(name))
+            .is_ok_and(|bytes| fs::read(other.join(name)).is_ok_and(|there| there == bytes))
+    };
+    Ok(all.into_iter().filter(|name| !same(name)).collect())
 }
 
 fn unit(root: &Path) -> Result<Done> {
@@ -373,6 +411,26 @@ mod tests {
             "any_of": [{"upstream_sends": 2}, {"relay_exit": {"within_ms": 50}}],
         });
         assert_eq!(case, kept);
+    }
+
+    #[test]
+    fn a_file_more_or_less_or_another_one_is_a_difference() {
+        let folder = std::env::temp_dir().join(format!("steady-relay-differing-{}", std::process::id()));
+        let (one, other) = (folder.join("one"), folder.join("other"));
+        for (place, name, text) in [
+            (&one, "same", "a"),
+            (&other, "same", "a"),
+            (&one, "changed", "a"),
+            (&other, "changed", "b"),
+            (&one, "new", "a"),
+            (&other, "gone", "a"),
+        ] {
+            fs::create_dir_all(place).unwrap();
+            fs::write(place.join(name), text).unwrap();
+        }
+        let differ = differing(&one, &other).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(differ, ["changed", "gone", "new"]);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! cargo xtask test                   install what the tests need, then run every check
-//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core unit release cases peers
-//!                                    soak instructions crowd clients)
+//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core dashboard unit release cases
+//!                                    peers soak instructions crowd clients)
 //! cargo xtask soak --minutes 5       the release program under load for so long; 1 unless said
 //! cargo xtask bench --quick          the release program beside a direct connection and a bare proxy
 //! cargo xtask bench --ws             the same over WebSocket, beside a plain tunnel
@@ -16,7 +16,7 @@
 //! cargo xtask fuzz [--minutes N] [TARGET]
 //! ```
 //!
-//! `setup` brings the real clients into `target/test-env`, `checks` is the list of steps in their order,
+//! `setup` brings the real clients into `target/test-env` and what the dashboard is built with into its folder, `checks` is the list of steps in their order,
 //! `fuzz` runs the fuzz targets, `bench` measures, `mutate` breaks, `simulate` plays, `command` starts programs. The
 //! load of the soak is a program of its own, in `soak/`. Nothing here is part of the relay.
 #![expect(clippy::print_stderr, reason = "a chore reports to the terminal it was started from")]

@@ -1,5 +1,5 @@
 //! Installs what the tests need into `target/test-env`: Python SDKs, Codex CLI, Claude Code, Gemini CLI, opencode,
-//! each pinned.
+//! each pinned; and what the dashboard is built and looked at with.
 //!
 //! Idempotent: a folder is left alone if it works and the list of pins it was made from has not changed. Debian packages
 //! are asked for only if a program is missing, and named in the message where we may not install them.
@@ -13,7 +13,7 @@ use std::process::Command;
 /// (program, how to see that it works, Debian package)
 type Program = (&'static str, &'static str, &'static str);
 
-const PROGRAMS: [Program; 13] = [
+const PROGRAMS: [Program; 14] = [
     ("python3", "python3 --version", "python3"),
     ("python3 -m venv", "python3 -c 'import ensurepip,venv'", "python3-venv"),
     ("node", "node --version", "nodejs"),
@@ -22,6 +22,7 @@ const PROGRAMS: [Program; 13] = [
     ("ip", "ip -Version", "iproute2"),
     ("unshare", "unshare --version", "util-linux"),
     ("tmux", "tmux -V", "tmux"),
+    ("chromium", "chromium --version", "chromium"),
     ("curl", "curl --version", "curl"),
     ("zsh", "zsh --version", "zsh"),
     ("fish", "fish --version", "fish"),
@@ -50,6 +51,7 @@ pub(crate) fn install(root: &Path) -> Result<PathBuf> {
     }
     python_packages(&pins, &folder.join("python"))?;
     node_packages(&pins, &folder.join("node"))?;
+    dashboard_packages(&root.join("dashboard"))?;
     Ok(folder)
 }
 
@@ -130,6 +132,19 @@ fn node_packages(pins: &Path, folder: &Path) -> Result<()> {
         ensure!(!version.trim().is_empty(), "{program} --version says nothing");
     }
     mark_made_from(folder, &lock)
+}
+
+/// What the dashboard is built and tested with, as its lock file names it. No install script runs: a browser comes with
+/// the system's packages.
+fn dashboard_packages(folder: &Path) -> Result<()> {
+    let (lock, modules) = (folder.join("package-lock.json"), folder.join("node_modules"));
+    if is_made_from(&modules, &lock)? {
+        return Ok(());
+    }
+    download(|| {
+        words(folder, "npm ci --ignore-scripts --no-audit --no-fund --no-progress --loglevel=error")
+    })?;
+    mark_made_from(&modules, &lock)
 }
 
 /// Some packages put their program in place in an install script.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
-use crate::history;
 use crate::reply::{ReplyBody, text, typed};
 use crate::shared::Shared;
 use crate::words::{door, lang};
+use crate::{dashboard, history};
 
 /// Whether a path is the relay's own.
 pub(crate) fn is_ours(path: &str) -> bool {
@@ -92,6 +92,17 @@ pub(crate) async fn answer(
     headers: &HeaderMap,
     full: &str,
 ) -> Response<ReplyBody> {
+    let mut response = answered(shared, method, headers, full).await;
+    dashboard::protect(response.headers_mut());
+    response
+}
+
+async fn answered(
+    shared: &Arc<Shared>,
+    method: &Method,
+    headers: &HeaderMap,
+    full: &str,
+) -> Response<ReplyBody> {
     let (path, query) = full.split_once('?').unwrap_or((full, ""));
     if let Some(id) = probed(path) {
         return probe(shared, method, headers, id);
@@ -109,6 +120,9 @@ pub(crate) async fn answer(
             as_json(StatusCode::OK, serde_json::to_vec_pretty(&page))
         }
         "/__steady/calls" => calls(shared, query).await,
-        _ => text(StatusCode::NOT_FOUND, &door::nothing_here(lang())),
+        _ => match dashboard::answer(shared, headers, path, query).await {
+            Some(response) => response,
+            None => text(StatusCode::NOT_FOUND, &door::nothing_here(lang())),
+        },
     }
 }

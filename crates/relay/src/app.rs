@@ -16,10 +16,12 @@ use crate::history::Recorder;
 use crate::https::Https;
 use crate::inbound::{connection, turn_away};
 use crate::observe::status::Status;
+use crate::observe::tail::Tail;
 use crate::observe::{LaneName, Notice, Observer};
 use crate::proxy::SystemProxies;
 use crate::sessions::said::{Held, Page};
 use crate::sessions::{Holder, Sessions};
+use crate::settings::Shown;
 use crate::shared::{Common, Shared};
 use crate::target::Upstreams as Targets;
 use crate::warm;
@@ -138,6 +140,16 @@ impl Relay {
     pub fn notices(&self) -> impl Fn(&Notice) + Send + Sync + 'static + use<> {
         let current = Arc::clone(&self.current);
         move |notice| current.load().observers.notice(notice)
+    }
+
+    /// The dashboard shows these settings from now on, as those in force.
+    pub fn show_settings(&self, shown: &[Shown]) {
+        self.current.load().board.show(shown);
+    }
+
+    /// The dashboard shows these lines.
+    pub fn show_log(&self, tail: Arc<Tail>) {
+        self.current.load().board.show_log(tail);
     }
 
     /// Tells the observers something about the relay.

@@ -7,7 +7,7 @@
 //!
 //! | path | `Host` | `Origin` | `Sec-Fetch-Site` |
 //! |---|---|---|---|
-//! | control (`/healthz`, `/__steady/…`) | must be ours | absent or ours | not looked at: a link may lead here |
+//! | control (`/healthz`, `/__steady/…`) | must be ours | absent or ours | absent, `same-origin` or `none`; else only for a page that is shown by itself (`Sec-Fetch-Dest: document`): a link may lead here |
 //! | forwarding | ours or allowed where only `Sec-Fetch-Site: same-origin` speaks for the page; an address, `localhost` or allowed where a key would be lent; else not looked at: a proxy or container may rename us | absent, ours or allowed | absent, `same-origin` or `none` |
 //!
 //! `same-site` is refused as `cross-site` is: a site has no port, so a page of any other program on this
@@ -30,6 +30,7 @@ use crate::words::{door, lang};
 pub const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-steady-token");
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 /// The most of a header's value that a message repeats.
 const QUOTED: usize = 80;
 
@@ -112,8 +113,14 @@ impl Guard {
     /// [`Refusal`] with the reason.
     pub fn control(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         one_host(headers, |host| self.is_us(host, 80))?;
-        match headers.get_all(ORIGIN).iter().find(|origin| !self.is_our_origin(origin.as_bytes())) {
-            Some(foreign) => Err(Refusal::ForeignOrigin(quoted(foreign.as_bytes()))),
+        let mut origins = headers.get_all(ORIGIN).iter();
+        if let Some(foreign) = origins.find(|origin| !self.is_our_origin(origin.as_bytes())) {
+            return Err(Refusal::ForeignOrigin(quoted(foreign.as_bytes())));
+        }
+        // A link opens a page for its reader, who is the user; anything else would be for the page with the link.
+        let is_link = headers.get(FETCH_DEST).is_some_and(|what| what.as_bytes() == b"document");
+        match foreign_site(headers).filter(|_| !is_link) {
+            Some(site) => Err(Refusal::ForeignSite(quoted(site.as_bytes()))),
             None => Ok(()),
         }
     }
@@ -149,8 +156,7 @@ impl Guard {
             }
             allowed |= named;
         }
-        let foreign = |site: &&http::HeaderValue| !matches!(site.as_bytes(), b"same-origin" | b"none");
-        match headers.get_all(FETCH_SITE).iter().find(foreign) {
+        match foreign_site(headers) {
             Some(site) if !allowed => return Err(Refusal::ForeignSite(quoted(site.as_bytes()))),
             Some(_) | None => {}
         }
@@ -247,6 +253,12 @@ impl Guard {
     }
 }
 
+/// What a browser says where it asks for a page of another site.
+fn foreign_site(headers: &HeaderMap) -> Option<&http::HeaderValue> {
+    let foreign = |site: &&http::HeaderValue| !matches!(site.as_bytes(), b"same-origin" | b"none");
+    headers.get_all(FETCH_SITE).iter().find(foreign)
+}
+
 /// A name as it stands in `Host`: an address of IPv6 has brackets there.
 fn in_authority(name: &str) -> String {
     if name.contains(':') { format!("[{name}]") } else { name.to_owned() }
@@ -303,6 +315,31 @@ mod tests {
             allowed_origins: vec!["https://app.example".to_owned()],
             token: None,
             local: None,
+        }
+    }
+
+    #[test]
+    fn a_link_opens_a_page_of_ours_and_nothing_else_of_another_site_does() {
+        let guard = guard();
+        let asked = |site: &str, what: &str| {
+            guard.control(&headers(&[
+                ("host", "localhost:8787"),
+                ("sec-fetch-site", site),
+                ("sec-fetch-dest", what),
+            ]))
+        };
+        for site in ["same-origin", "none"] {
+            assert_eq!(asked(site, "empty"), Ok(()), "{site}");
+        }
+        for site in ["same-site", "cross-site"] {
+            assert_eq!(asked(site, "document"), Ok(()), "{site}");
+            for what in ["empty", "iframe", "script", "image", ""] {
+                assert_eq!(
+                    asked(site, what),
+                    Err(Refusal::ForeignSite(format!("{site:?}"))),
+                    "{site} {what}"
+                );
+            }
         }
     }
 

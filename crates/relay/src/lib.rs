@@ -16,6 +16,7 @@ mod client_socket;
 pub mod clock;
 pub mod cookies;
 pub mod credential;
+mod dashboard;
 pub mod decode;
 pub mod demo;
 pub mod descriptors;

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::Stream;
 use http::{HeaderValue, Response, StatusCode, Version, header};
 use http_body::{Body, Frame, SizeHint};
 use relay_core::answer::Own;
@@ -99,6 +100,8 @@ enum Kind {
     Cutting(Box<Answer>),
     /// A stream that began before its answer.
     Early(Box<EarlyStream>),
+    /// Our own words as they come.
+    Flowing(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
     /// Our own words, and then nothing until this is ready with the last ones.
     Held(Option<Bytes>, Pin<Box<dyn Future<Output = Bytes> + Send>>),
 }
@@ -111,6 +114,7 @@ impl std::fmt::Debug for Kind {
             Self::Passing(_) => "Passing",
             Self::Cutting(_) => "Cutting",
             Self::Early(_) => "Early",
+            Self::Flowing(_) => "Flowing",
             Self::Held(..) => "Held",
         })
     }
@@ -145,9 +149,10 @@ impl ReplyBody {
         self
     }
 
-    /// The same, which holds this as long as it is there.
+    /// The same, which holds this as long as it is there. What has no end of its own holds nothing: whoever waits for
+    /// answers to end waits for others.
     pub(crate) fn holding(mut self, held: Arc<()>) -> Self {
-        self._held = Some(held);
+        self._held = Some(held).filter(|_| !matches!(self.kind, Kind::Flowing(_)));
         self
     }
 
@@ -193,6 +198,11 @@ impl ReplyBody {
     /// Our own words, and no end before this is ready with the last ones; it is dropped when the client goes.
     pub(crate) fn held(words: Bytes, until: impl Future<Output = Bytes> + Send + 'static) -> Self {
         Self::of(Kind::Held(Some(words), Box::pin(until)))
+    }
+
+    /// Our own words as they come, which are asked for only while the client reads.
+    pub(crate) fn flowing(words: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+        Self::of(Kind::Flowing(Box::pin(words)))
     }
 
     /// Nothing more of it goes to the client, who is told why.
@@ -371,6 +381,7 @@ impl Kind {
             Self::Passing(passing) => passing.poll_frame(cx),
             Self::Cutting(answer) => Poll::Ready(Some(answer.next_held().ok_or(Abort::Cut))),
             Self::Early(stream) => stream.poll_frame(cx),
+            Self::Flowing(words) => words.as_mut().poll_next(cx).map(|next| Some(Ok(Frame::data(next?)))),
             Self::Held(words, until) => match words.take() {
                 Some(words) => Poll::Ready(Some(Ok(Frame::data(words)))),
                 None => {
@@ -411,7 +422,7 @@ impl Body for ReplyBody {
             Kind::Own(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
             Kind::Plain(body) => body.is_end_stream(),
             Kind::Passing(passing) => passing.left == Some(0) && passing.is_whole(),
-            Kind::Cutting(_) | Kind::Early(_) | Kind::Held(..) => false,
+            Kind::Cutting(_) | Kind::Early(_) | Kind::Flowing(_) | Kind::Held(..) => false,
         }
     }
 
@@ -420,7 +431,7 @@ impl Body for ReplyBody {
             Kind::Own(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Kind::Plain(body) => body.size_hint(),
             Kind::Passing(passing) => passing.left.map_or_else(SizeHint::new, SizeHint::with_exact),
-            Kind::Cutting(_) | Kind::Early(_) | Kind::Held(..) => SizeHint::new(),
+            Kind::Cutting(_) | Kind::Early(_) | Kind::Flowing(_) | Kind::Held(..) => SizeHint::new(),
         }
     }
 }
@@ -460,4 +471,19 @@ pub(crate) fn pass_on(answer: Response<AnswerBody>) -> Response<ReplyBody> {
     *response.headers_mut() = forwardable_answer(head.headers);
     *response.extensions_mut() = forwardable_extensions(head.extensions);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relay_that_stops_waits_for_answers_and_not_for_what_has_no_end() {
+        let held = Arc::new(());
+        let answer = ReplyBody::own("words").holding(Arc::clone(&held));
+        assert_eq!(Arc::strong_count(&held), 2);
+        drop(answer);
+        let _flowing = ReplyBody::flowing(futures_util::stream::pending()).holding(Arc::clone(&held));
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
 }

@@ -18,6 +18,7 @@ use crate::body_text::Reader;
 use crate::clock::{Clock, drawn};
 use crate::cookies::{self, Cookies};
 use crate::credential::AccountKey;
+use crate::dashboard::Board;
 use crate::guard::Guard;
 use crate::history::Recorder;
 use crate::hops::Hop;
@@ -88,6 +89,7 @@ pub(crate) struct Lasting {
     pub(crate) parked: Parked,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) https: Option<Https>,
+    pub(crate) board: Board,
     pub(crate) warming: warm::Bell,
     system_proxies: SystemProxies,
     ledger: Mutex<Ledger>,
@@ -143,6 +145,7 @@ impl Shared {
                 parked: Parked::default(),
                 sessions: Arc::default(),
                 https,
+                board: Board::default(),
                 warming: warm::Bell::default(),
                 system_proxies,
                 ledger: Mutex::default(),

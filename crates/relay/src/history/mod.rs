@@ -10,6 +10,7 @@
 //! [`relay_core::event`].
 
 mod assemble;
+mod point;
 pub mod recent;
 pub mod record;
 mod recorder;
@@ -17,6 +18,7 @@ mod recorder;
 pub mod store;
 mod writer;
 
+pub use point::Point;
 pub use recorder::Recorder;
 #[cfg(feature = "history")]
 pub use writer::File;
@@ -64,6 +66,22 @@ pub async fn before(config: &Config, opened: u64, most: usize) -> Result<Vec<rec
 #[cfg(not(feature = "history"))]
 pub async fn before(_config: &Config, _opened: u64, _most: usize) -> Result<Vec<record::CallRecord>, String> {
     Ok(Vec::new())
+}
+
+/// Shows each call in the file that was accepted at this moment or later; `None`: there is no file.
+#[cfg(feature = "history")]
+pub(crate) fn points(config: &Config, from: u64, see: impl FnMut(Point)) -> Option<Result<(), String>> {
+    match store::Reader::open(&config.history_file()?) {
+        Err(store::StoreError::Missing(_)) => None,
+        Err(why) => Some(Err(why.to_string())),
+        Ok(reader) => Some(reader.points(from, see).map_err(|why| why.to_string())),
+    }
+}
+
+/// Without a history there is no file.
+#[cfg(not(feature = "history"))]
+pub(crate) fn points(_config: &Config, _from: u64, _see: impl FnMut(Point)) -> Option<Result<(), String>> {
+    None
 }
 
 #[cfg(feature = "history")]

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, params};
 
+use super::Point;
 use super::record::CallRecord;
 use crate::private;
 use crate::words::{self, lang};
@@ -275,6 +276,14 @@ impl Reader {
         let filter = "opened >= ?1 AND opened < ?2 ORDER BY opened, run, call";
         let bounds = params![rows::whole(from), rows::whole(to)];
         rows::each(&self.connection, filter, bounds, see).map_err(|why| self.error(&why))
+    }
+
+    /// The calls from this moment on, as far as sums need them, in no order.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn points(&self, from: u64, see: impl FnMut(Point)) -> Result<(), StoreError> {
+        rows::points(&self.connection, rows::whole(from), see).map_err(|why| self.error(&why))
     }
 
     /// The calls that go by this name, the newest first: `c12` or `12` (of any run), `7-12` (of run 7), or an id that a

@@ -22,8 +22,9 @@ use self::record::{Body, Field, Medium, Record};
 use self::rotate::{Around, Rotating};
 use self::words::{level, record, words};
 use super::live::{Live, Screen, Sources};
+use super::tail::Tail;
 use super::{LaneName, Notice, Observer};
-use crate::clock::Clock;
+use crate::clock::{Clock, wall_ms};
 use crate::terminal;
 use crate::words::{lang, start};
 
@@ -49,6 +50,8 @@ pub struct Log {
     /// The place of the level in [`LogLevel::ALL`].
     level: Arc<AtomicUsize>,
     outlets: Vec<Outlet>,
+    /// The last lines.
+    tail: Arc<Tail>,
     /// Standard error, where it is a terminal for people.
     screen: Option<Arc<Terminal>>,
     /// The lines on it that are rewritten.
@@ -105,7 +108,7 @@ impl Log {
             outlets.push(outlet(file, format, Medium::File, &clock)?);
         }
         let (level, live, labels) = (Arc::default(), OnceLock::new(), Mutex::default());
-        let log = Self { clock, level, outlets, screen, live, labels };
+        let log = Self { clock, level, outlets, tail: Arc::default(), screen, live, labels };
         log.set_level(settings.level);
         Ok(log)
     }
@@ -131,6 +134,12 @@ impl Log {
         // A second one ends at once.
         drop(self.live.set(live));
         Ok(())
+    }
+
+    /// The last lines, wherever they are written.
+    #[must_use]
+    pub fn tail(&self) -> Arc<Tail> {
+        Arc::clone(&self.tail)
     }
 
     /// From now on lines of this level and above it are written.
@@ -161,6 +170,8 @@ impl Log {
             return;
         }
         let at = self.clock.wall();
+        let text = record.line(LogFormat::Text, Medium::Stderr, at);
+        self.tail.push(wall_ms(&*self.clock), record.level.name(), text);
         for outlet in self.outlets.iter().filter(|outlet| place(outlet.medium)) {
             outlet.queue.push(record.line(outlet.format, outlet.medium, at));
         }

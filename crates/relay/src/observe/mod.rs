@@ -4,6 +4,7 @@ mod live;
 pub mod log;
 pub mod metrics;
 pub mod status;
+pub mod tail;
 
 use std::sync::Arc;
 use std::time::Duration;

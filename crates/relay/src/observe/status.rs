@@ -35,6 +35,8 @@ pub struct Totals {
     pub calls_lost: u64,
     /// Calls whose failure went back as it was.
     pub calls_handed_back: u64,
+    /// Calls whose answer broke off after some of it had reached the client.
+    pub calls_broken: u64,
     /// Requests that the relay itself turned away.
     pub requests_refused: u64,
     /// Streams that were cut so that the client resumes.
@@ -439,7 +441,8 @@ impl Observer for Status {
                     Outcome::Served => totals.calls_saved += u64::from(met_fault && again),
                     Outcome::Refused | Outcome::GaveUp => totals.calls_lost += 1,
                     Outcome::Returned => totals.calls_handed_back += 1,
-                    Outcome::Passed | Outcome::Broken | Outcome::Cut | Outcome::ClientLeft => {}
+                    Outcome::Broken => totals.calls_broken += 1,
+                    Outcome::Passed | Outcome::Cut | Outcome::ClientLeft => {}
                 }
             }
             Event::NoticeGiven { .. } => {

@@ -200,6 +200,7 @@ impl Start<'_> {
             system_proxies: SystemProxies::found(),
             https: None,
         });
+        relay.show_log(log.tail());
         let holder = relay.sessions().open(&plan.wanted(self.key));
         let holder = holder.map_err(|error| failed(1, &error))?;
         Ok(Ready { plan, link: Link::Own(Box::new(relay), holder), notices, own: Some((log, recorder)) })

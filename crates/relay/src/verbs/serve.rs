@@ -86,6 +86,8 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
         system_proxies: SystemProxies::found(),
         https,
     });
+    relay.show_settings(&shown);
+    relay.show_log(log.tail());
     // Whoever reads this finds the relay there, and its local token.
     log.notice(&Notice::Listening { url, upstream, beyond });
     if let Some(at) = metrics {
@@ -265,6 +267,7 @@ impl Following<'_> {
         self.shown = shown;
         self.log.set_level(config.log.level);
         self.relay.reload(config, targets, tls);
+        self.relay.show_settings(&self.shown);
         for words in notices.into_iter().filter(|words| !self.told.contains(words)) {
             self.relay.notice(&Notice::Advice(start::note(words::lang(), &words)));
         }

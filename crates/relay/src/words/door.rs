@@ -234,8 +234,26 @@ relay_core::words! {
 
     /// A query asks for calls with something that is no number.
     no_number() {
-        en: "steady-relay: `since`, `before` and `limit` take a whole number\n";
-        zh: "steady-relay：`since`、`before` 和 `limit` 的值须为整数\n";
+        en: "steady-relay: `since`, `before`, `limit` and `offset` take a whole number\n";
+        zh: "steady-relay：`since`、`before`、`limit` 和 `offset` 的值须为整数\n";
+    }
+
+    /// The dashboard was asked for without the last `/`.
+    page_is_beside() {
+        en: "steady-relay: the dashboard is at /__steady/\n";
+        zh: "steady-relay：仪表盘位于 /__steady/\n";
+    }
+
+    /// A query asks for a chart of something else.
+    no_span() {
+        en: "steady-relay: `span` is `hour`, `day` or `week`\n";
+        zh: "steady-relay：`span` 的值须为 `hour`、`day` 或 `week`\n";
+    }
+
+    /// So many pages of the dashboard are open.
+    too_many_listeners(most: usize) {
+        en: "steady-relay: {most} pages listen already; close some\n";
+        zh: "steady-relay：已有 {most} 个页面在监听；请关闭一些\n";
     }
 
     /// This relay keeps no calls.

@@ -7,8 +7,8 @@ relay_core::words! {
 
     /// The first lines. `beyond` is empty or a line.
     listening(url: &str, beyond: &str, to: &str) {
-        en: "Steady Relay listening on {url}\n{beyond}  to:   {to}\n  next: point clients here, or start one: `steady-relay run -- codex`\n  look: {url}/__steady/status";
-        zh: "Steady Relay 正在监听 {url}\n{beyond}  发往：{to}\n  接着：把客户端指向这里，或启动一个：`steady-relay run -- codex`\n  查看：{url}/__steady/status";
+        en: "Steady Relay listening on {url}\n{beyond}  to:   {to}\n  next: point clients here, or start one: `steady-relay run -- codex`\n  look: {url}/__steady/";
+        zh: "Steady Relay 正在监听 {url}\n{beyond}  发往：{to}\n  接着：把客户端指向这里，或启动一个：`steady-relay run -- codex`\n  查看：{url}/__steady/";
     }
 
     /// The line about other machines.

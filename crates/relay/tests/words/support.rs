@@ -51,7 +51,7 @@ impl Home {
         let mut child = self.program(&line, variables).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = String::new();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        while !said.contains("/__steady/status") {
+        while !said.contains("/__steady/\n") {
             said += &(lines.next().expect("it listens").unwrap() + "\n");
         }
         // It goes on to write there.

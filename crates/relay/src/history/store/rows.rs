@@ -5,6 +5,7 @@ use rusqlite::{Connection, Params, Row, Transaction, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::history::Point;
 use crate::history::record::{CallRecord, ClosedRecord, FailedRecord, SendRecord, Tokens, WaitRecord};
 
 /// A number as SQLite keeps it.
@@ -140,6 +141,27 @@ pub(super) fn each(
         let key = params![call.run, whole(call.call)];
         call.sends = sends.query_map(key, send_of)?.collect::<rusqlite::Result<_>>()?;
         see(call);
+    }
+    Ok(())
+}
+
+/// What sums need of the calls from this moment on.
+pub(super) fn points(from: &Connection, opened: i64, mut see: impl FnMut(Point)) -> rusqlite::Result<()> {
+    let columns = "opened, model, outcome, coalesce(sends, 0) AS sends, coalesce(waited, 0) AS waited, \
+         coalesce(capacity_faults, 0) AS capacity_faults";
+    let mut found = from.prepare(&format!("SELECT {columns} FROM calls WHERE opened >= ?1"))?;
+    let mut rows = found.query(params![opened])?;
+    while let Some(row) = rows.next()? {
+        let short =
+            |column| Ok::<_, rusqlite::Error>(u32::try_from(number(row, column)?).unwrap_or(u32::MAX));
+        see(Point {
+            opened: number(row, "opened")?,
+            model: row.get("model")?,
+            outcome: row.get("outcome")?,
+            sends: short("sends")?,
+            waited: number(row, "waited")?,
+            capacity_faults: short("capacity_faults")?,
+        });
     }
     Ok(())
 }
