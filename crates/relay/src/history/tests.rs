@@ -14,7 +14,7 @@ use crate::clock::SystemClock;
 use crate::observe::Observer as _;
 
 /// A call.
-pub(super) fn call(number: u64, state: State) -> CallRecord {
+pub(crate) fn call(number: u64, state: State) -> CallRecord {
     CallRecord {
         run: None,
         call: number,

@@ -112,7 +112,7 @@ pub(super) fn what(lang: Lang, held: &Held) -> String {
 
 /// A time as a title says it: to the second up to two minutes, then to the minute.
 pub(super) fn span(lang: Lang, seconds: f64) -> String {
-    let seconds = super::rounded_seconds(seconds);
+    let seconds = Duration::try_from_secs_f64(seconds + 0.5).map_or(0, |span| span.as_secs());
     if seconds < 120 { run::seconds(lang, seconds) } else { run::minutes(lang, seconds / 60) }
 }
 

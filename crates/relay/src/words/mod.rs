@@ -45,9 +45,12 @@ pub mod send;
 pub mod service;
 pub mod settings;
 pub mod setup;
+pub mod span;
 pub mod start;
+pub mod stats;
 pub mod status;
 pub mod verbs;
+pub mod why;
 
 /// Every table there is.
 pub const TABLES: &[Table] = &[
@@ -67,9 +70,12 @@ pub const TABLES: &[Table] = &[
     service::TABLE,
     settings::TABLE,
     setup::TABLE,
+    span::TABLE,
     start::TABLE,
+    stats::TABLE,
     status::TABLE,
     verbs::TABLE,
+    why::TABLE,
 ];
 
 /// The language of the surroundings, and the one that is spoken: their places in [`Lang::ALL`].

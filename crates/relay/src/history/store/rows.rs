@@ -1,10 +1,11 @@
 //! A record as rows, and rows as a record.
 
 use rusqlite::types::{FromSql, Type};
-use rusqlite::{Connection, Params, Row, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Params, Row, Transaction, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::RunRecord;
 use crate::history::record::{CallRecord, ClosedRecord, FailedRecord, SendRecord, Tokens, WaitRecord};
 
 /// A number as SQLite keeps it.
@@ -142,6 +143,20 @@ pub(super) fn each(
         see(call);
     }
     Ok(())
+}
+
+/// The first run that a filter finds.
+pub(super) fn run(
+    from: &Connection,
+    filter: &str,
+    values: impl Params,
+) -> rusqlite::Result<Option<RunRecord>> {
+    let found = format!("SELECT run, started, ended, kind FROM runs WHERE {filter}");
+    let run_of = |row: &Row<'_>| {
+        let (started, ended) = (number(row, "started")?, number_or_none(row, "ended")?);
+        Ok(RunRecord { run: row.get("run")?, started, ended, kind: row.get("kind")? })
+    };
+    from.query_row(&found, values, run_of).optional()
 }
 
 /// A number that cannot be negative; what somebody else wrote there may be.
