@@ -146,6 +146,18 @@ fn why_it_waits_is_told() {
 }
 
 #[test]
+fn a_cut_is_told_by_what_it_was_for() {
+    let mut assembler = Assembler::default();
+    see(&mut assembler, 0, &opened());
+    see(&mut assembler, 0, &Event::SendStarted { send: 1 });
+    see(&mut assembler, 1, &Event::Committed { send: 1 });
+    see(&mut assembler, 2, &Event::StreamCut { fault: Fault::Overloaded, cuts: 1 });
+    see(&mut assembler, 2, &Event::CallClosed(Closing::new(Outcome::Cut)));
+    let closed = assembler.take_changed().remove(0).closed.unwrap();
+    assert_eq!((closed.outcome.as_str(), closed.last_fault.as_deref()), ("cut", Some("overloaded")));
+}
+
+#[test]
 fn a_long_call_loses_its_middle() {
     let mut assembler = Assembler::default();
     see(&mut assembler, 0, &opened());

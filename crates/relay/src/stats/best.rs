@@ -10,8 +10,9 @@ pub const DAYS: usize = 3;
 pub const HOURS: usize = 6;
 /// Hours that differ by less are the same.
 const DIFFERENCE: f64 = 0.05;
-/// What lies that near to the best, of the way to the worst, is as good.
-const NEAR: f64 = 0.25;
+/// What lies that near to the best, of the way to the worst, is as good; and the other way round.
+const NEAR_BEST: f64 = 0.1;
+const NEAR_WORST: f64 = 0.25;
 /// The longest time that is named.
 const LONGEST: usize = 8;
 
@@ -62,9 +63,9 @@ pub fn best(hours: &Hours) -> Best {
         count if count < HOURS => Best::Unknown { known: count },
         _ if high - low < DIFFERENCE => Best::Even(hours.all()),
         _ => {
-            let near = (high - low) * NEAR;
-            let is_quiet = |hour: usize| known[hour].is_some_and(|share| share <= low + near);
-            let is_busy = |hour: usize| known[hour].is_some_and(|share| share >= high - near);
+            let (good, bad) = (low + (high - low) * NEAR_BEST, high - (high - low) * NEAR_WORST);
+            let is_quiet = |hour: usize| known[hour].is_some_and(|share| share <= good);
+            let is_busy = |hour: usize| known[hour].is_some_and(|share| share >= bad);
             Best::Hours { quiet: span(hours, quiet, &is_quiet), busy: span(hours, busy, &is_busy) }
         }
     }

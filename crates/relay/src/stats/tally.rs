@@ -217,6 +217,7 @@ fn add(to: &mut Tokens, tokens: Option<Tokens>) {
 pub struct Spread {
     count: u64,
     sum: u128,
+    most: u64,
     sizes: BTreeMap<u32, u64>,
 }
 
@@ -227,6 +228,7 @@ impl Spread {
     fn see(&mut self, number: u64) {
         self.count += 1;
         self.sum += u128::from(number);
+        self.most = self.most.max(number);
         *self.sizes.entry(size(number)).or_default() += 1;
     }
 
@@ -257,7 +259,7 @@ impl Spread {
             seen += **count;
             seen >= rank
         });
-        at.map(|(size, _)| largest(*size))
+        at.map(|(size, _)| largest(*size).min(self.most))
     }
 }
 

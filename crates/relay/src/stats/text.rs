@@ -30,8 +30,7 @@ pub fn text(lang: Lang, tally: &Tally, by: Option<By>, (from, to): (&str, &str))
     if sums.calls == 0 {
         return words::nothing(lang, from);
     }
-    let (calls, sends) = (span::grouped(sums.calls), span::grouped(sums.sends));
-    let mut text = wrapped(&words::header(lang, from, to, &calls, &sends), COLUMNS) + "\n\n";
+    let mut text = wrapped(&words::header(lang, from, to, sums.calls, sums.sends), COLUMNS) + "\n\n";
     for (name, told) in rows(lang, sums) {
         let row = format!("  {}  {told}", padded(&name, NAME));
         text += &(wrapped(&row, COLUMNS) + "\n");
@@ -53,7 +52,7 @@ fn rows(lang: Lang, sums: &Sums) -> Vec<(String, String)> {
     let waits = match (sums.waits.mean(), sums.waits.percentile(95)) {
         (Some(mean), Some(p95)) => {
             let [mean, p95] = [mean, p95].map(|ms| span::fine(lang, ms));
-            words::waits(lang, &grouped(sums.waits.count()), &mean, &p95)
+            words::waits(lang, sums.waits.count(), &mean, &p95)
         }
         _ => words::no_waits(lang),
     };
@@ -65,15 +64,15 @@ fn rows(lang: Lang, sums: &Sums) -> Vec<(String, String)> {
         (words::success(lang), words::with_without(lang, &rates.0, &rates.1)),
         (words::extra_wait(lang), waits),
         (words::sends_row(lang), words::per_success(lang, &per_success)),
-        (words::saved(lang), words::calls_saved(lang, &grouped(sums.saved()))),
+        (words::saved(lang), words::calls_saved(lang, sums.saved())),
         (words::not_served(lang), words::unserved(lang, lost, returned, broken, left)),
-        (words::billing(lang), words::calls_billed_twice(lang, &grouped(sums.billed_twice))),
+        (words::billing(lang), words::calls_billed_twice(lang, sums.billed_twice)),
     ];
     if sums.passed > 0 {
-        rows.push((words::errors(lang), words::passed(lang, &grouped(sums.passed))));
+        rows.push((words::errors(lang), words::passed(lang, sums.passed)));
     }
     if sums.open > 0 {
-        rows.push((words::open(lang), words::calls_open(lang, &grouped(sums.open))));
+        rows.push((words::open(lang), words::calls_open(lang, sums.open)));
     }
     let (served, failed) = (sums.tokens, sums.failed_tokens);
     let told = [served.input, served.cached, served.output].map(grouped);

@@ -149,6 +149,10 @@ fn every_outcome_has_its_last_line() {
             tell(&format!("{}{with}", outcome.name()), &ended(fault, outcome));
         }
     }
+    tell(
+        "cut in an answer",
+        &CallRecord { committed: Some(9), ..ended(Some(Fault::Overloaded), Outcome::Cut) },
+    );
     let because = |outcome, why: &str| {
         let mut call = ended(Some(Fault::ServerFailed), outcome);
         call.closed = Some(ClosedRecord { why: Some(why.to_owned()), ..closed(outcome) });

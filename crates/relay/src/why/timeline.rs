@@ -83,9 +83,10 @@ impl Page {
     fn wait(&mut self, wait: &WaitRecord, told: Option<u64>, profile: &str) {
         let lang = self.lang;
         let told = told.map(|told| span::fine(lang, told));
+        // It is one of those that wait.
         let line = || match wait.waiting {
-            Some(waiting) => words::in_line_with(lang, waiting as u64),
-            None => words::in_line(lang),
+            Some(waiting @ 2..) => words::in_line_with(lang, waiting as u64 - 1),
+            Some(_) | None => words::in_line(lang),
         };
         let why = match (wait.why, told) {
             (WaitWhy::Told, Some(told)) => words::as_told(lang, &told),

@@ -36,8 +36,12 @@ pub fn verdict(lang: Lang, call: &CallRecord, run_ended: bool) -> String {
             }
         }
         (Some(Outcome::Broken), _) => words::broken(lang, &words::bytes(lang, &span::grouped(closed.sent))),
-        (Some(Outcome::Cut), Some(was)) => words::cut_since(lang, &was),
-        (Some(Outcome::Cut), None) => words::cut(lang),
+        (Some(Outcome::Cut), was) => {
+            let at_end = closed.last_fault.as_ref().map(|name| self::was(lang, name));
+            let was = at_end.or(was).unwrap_or_else(|| words::was(lang, Fault::ServerFailed).to_owned());
+            let cut = if call.committed.is_some() { words::cut } else { words::cut_before };
+            cut(lang, &was)
+        }
         (Some(Outcome::ClientLeft), _) => client_left(lang, call, closed),
         (None, _) => words::otherwise(lang, &closed.outcome),
     };

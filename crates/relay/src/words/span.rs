@@ -92,6 +92,12 @@ pub fn grouped(number: u64) -> String {
     shown
 }
 
+/// The same with its noun, for English.
+#[must_use]
+pub fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(number), if number == 1 { one } else { many })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,5 +128,6 @@ mod tests {
     #[test]
     fn thousands_are_marked() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([1, 2_000].map(|count| counted(count, "call", "calls")), ["1 call", "2,000 calls"]);
     }
 }

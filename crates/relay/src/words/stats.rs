@@ -1,6 +1,6 @@
 //! What `stats` says, and the closing line of `run`.
 
-use relay_core::words::counted;
+use super::span::{counted, grouped};
 
 relay_core::words! {
     table TABLE "stats";
@@ -8,7 +8,7 @@ relay_core::words! {
     /// A part of a line: refusals.
     refusals(count: u64) {
         en: "{refusals}", refusals = counted(count, "refusal", "refusals");
-        zh: "{count} 次拒绝";
+        zh: "{count} 次拒绝", count = grouped(count);
     }
 
     /// A part: how long calls waited.
@@ -26,7 +26,7 @@ relay_core::words! {
     /// A part: sends.
     sends(count: u64) {
         en: "{sends}", sends = counted(count, "send", "sends");
-        zh: "共发送 {count} 次";
+        zh: "共发送 {count} 次", count = grouped(count);
     }
 
     /// A part: what may have cost twice.
@@ -48,9 +48,9 @@ relay_core::words! {
     }
 
     /// The first line.
-    header(from: &str, to: &str, calls: &str, sends: &str) {
-        en: "{from} to {to}: calls {calls}, sends {sends}";
-        zh: "{from} 至 {to}：请求 {calls} 次，发送 {sends} 次";
+    header(from: &str, to: &str, calls: u64, sends: u64) {
+        en: "{from} to {to}: {calls}, {sends}", calls = counted(calls, "call", "calls"), sends = counted(sends, "send", "sends");
+        zh: "{from} 至 {to}：请求 {calls} 次，发送 {sends} 次", calls = grouped(calls), sends = grouped(sends);
     }
 
     /// Nothing was recorded.
@@ -90,9 +90,9 @@ relay_core::words! {
     }
 
     /// What they are.
-    waits(calls: &str, mean: &str, p95: &str) {
-        en: "{mean} on average, {p95} at the 95th percentile, of {calls} calls that waited";
-        zh: "平均 {mean}，第 95 百分位 {p95}，共 {calls} 次请求有等待";
+    waits(calls: u64, mean: &str, p95: &str) {
+        en: "{mean} on average, {p95} at the 95th percentile; {calls} waited", calls = counted(calls, "call", "calls");
+        zh: "平均 {mean}，第 95 百分位 {p95}；{calls} 次请求有等待", calls = grouped(calls);
     }
 
     /// There are none.
@@ -120,9 +120,9 @@ relay_core::words! {
     }
 
     /// What it is.
-    calls_saved(count: &str) {
-        en: "calls {count}: served, though the first send was not";
-        zh: "{count} 次请求：首次发送失败，最终成功";
+    calls_saved(calls: u64) {
+        en: "{calls}: the first send failed, and the client was served", calls = counted(calls, "call", "calls");
+        zh: "{calls} 次请求：首次发送失败，最终成功", calls = grouped(calls);
     }
 
     /// The name of a row: not served.
@@ -144,9 +144,9 @@ relay_core::words! {
     }
 
     /// What they are.
-    passed(count: &str) {
-        en: "definite errors of the services, passed on: {count}; not in the rates above";
-        zh: "服务的确定错误 {count} 次，已原样转交；不计入上面的比率";
+    passed(count: u64) {
+        en: "{errors} of the services, passed on; not in the rates above", errors = counted(count, "definite error", "definite errors");
+        zh: "服务的确定错误 {count} 次，已原样转交；不计入上面的比率", count = grouped(count);
     }
 
     /// The name of a row: what may have cost twice.
@@ -156,9 +156,9 @@ relay_core::words! {
     }
 
     /// What it is.
-    calls_billed_twice(count: &str) {
-        en: "calls that may have been billed twice: {count}";
-        zh: "可能被重复计费的请求：{count} 次";
+    calls_billed_twice(calls: u64) {
+        en: "{calls} may have been billed twice", calls = counted(calls, "call", "calls");
+        zh: "{calls} 次请求可能被重复计费", calls = grouped(calls);
     }
 
     /// The name of a row: tokens.
@@ -186,9 +186,9 @@ relay_core::words! {
     }
 
     /// What they are.
-    calls_open(count: &str) {
-        en: "calls without an end: {count}; under way, or cut short with their relay";
-        zh: "{count} 次请求没有结果：仍在进行，或随中继一起中止";
+    calls_open(calls: u64) {
+        en: "{calls} without an end: under way, or cut short with their relay", calls = counted(calls, "call", "calls");
+        zh: "{calls} 次请求没有结果：仍在进行，或随中继一起中止", calls = grouped(calls);
     }
 
     /// A column: calls.

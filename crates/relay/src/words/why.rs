@@ -86,14 +86,14 @@ relay_core::words! {
 
     /// The line of the lane.
     in_line() {
-        en: "in the line of its lane";
-        zh: "在通道中排队";
+        en: "in the line of its lane, alone";
+        zh: "在通道中排队，没有其他请求";
     }
 
     /// The same, with the others.
-    in_line_with(waiting: u64) {
-        en: "in the line of its lane, {waiting} waiting";
-        zh: "在通道中排队，{waiting} 个请求在等待";
+    in_line_with(others: u64) {
+        en: "in the line of its lane, with {others}", others = counted(others, "other", "others");
+        zh: "在通道中排队，另有 {others} 个请求在等待";
     }
 
     /// And the service had a word in it.
@@ -451,15 +451,15 @@ relay_core::words! {
     }
 
     /// The answer was cut.
-    cut() {
-        en: "The service failed in the middle of its answer; the relay cut the connection, so that the client resumes.";
-        zh: "服务在回答中途出错；中继切断了连接，使客户端续传。";
+    cut(was: &str) {
+        en: "{was} in the middle of its answer; the relay cut the connection, so that the client resumes.";
+        zh: "{was}（在回答中途）；中继切断了连接，使客户端续传。";
     }
 
-    /// The same, where it is known how.
-    cut_since(was: &str) {
-        en: "{was}; the relay cut the connection, so that the client resumes.";
-        zh: "{was}；中继切断了连接，使客户端续传。";
+    /// The connection was, before there was an answer.
+    cut_before(was: &str) {
+        en: "{was}; the relay cut the connection, so that the client sends all of its input again.";
+        zh: "{was}；中继切断了连接，使客户端重新发送全部输入。";
     }
 
     /// The client left while the relay waited.

@@ -126,11 +126,11 @@ async fn stats_tell_what_was_saved_and_lost() {
     told_once(&home, &["why", "c5"], "passed").await;
     let out = told(&home, &["stats", "--by", "model"]).await;
     for words in [
-        ": calls 5, sends 8\n",
+        ": 5 calls, 8 sends\n",
         "success        75.0 % with the relay, 50.0 % without\n",
-        "saved          calls 1: served, though the first send was not\n",
+        "saved          1 call: the first send failed, and the client was served\n",
         "not served     1 lost, 0 handed back, 0 broken off, 0 left by their client\n",
-        "definite errors of the services, passed on: 1;",
+        "errors         1 definite error of the services, passed on;",
         "  gpt-x                        5   75.0 %   50.0 %",
         "gpt-x: % of sends refused for want of capacity, by local hour\n",
         "best for long jobs: too little is known to say (0 of 6 hours of the day)\n",
@@ -205,4 +205,55 @@ async fn what_is_asked_wrongly_is_told() {
     let relay = serve(&home, &up).await;
     relay.ask(&Request::get("/v1/models")).await;
     told_once(&home, &["why"], "(pure, ").await;
+}
+
+/// Everything below a folder, as bytes.
+fn contents(folder: &std::path::Path) -> Vec<u8> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let read = |path: std::path::PathBuf| {
+        if path.is_dir() { contents(&path) } else { std::fs::read(path).unwrap() }
+    };
+    entries.flat_map(read).collect()
+}
+
+#[tokio::test]
+async fn no_secret_and_no_word_of_a_prompt_or_an_answer_is_kept() {
+    const CANARY: &str = "canary-7f3a91";
+    let says = |status: u16, code: &str| {
+        let error = format!(r#"{{"error":{{"code":"{code}","message":"no {CANARY}"}}}}"#);
+        Reply::status(status).header("x-note", CANARY).json(error)
+    };
+    let answer = format!(r#"{{"id":"x","output":[{{"type":"message","content":"{CANARY}"}}]}}"#);
+    let script = Script::by(move |_, count| match count {
+        0 => says(503, "server_is_overloaded"),
+        1 => Reply::status(200).json(answer.clone()),
+        _ => says(400, "invalid_request"),
+    });
+    let up = Upstream::start(script).await.unwrap();
+    let home = home();
+    let mut relay = serve(&home, &up).await;
+    for _ in 0..2 {
+        let body = format!(r#"{{"model":"gpt-x","input":"{CANARY}","metadata":{{"a":"{CANARY}"}}}}"#);
+        let asked = Request::post(&format!("/v1/responses?key={CANARY}")).json(body);
+        let asked =
+            asked.header("authorization", format!("Bearer {CANARY}")).header("cookie", format!("a={CANARY}"));
+        let asked =
+            asked.header("x-api-key", CANARY).header("user-agent", CANARY).header("session_id", CANARY);
+        relay.ask(&asked).await;
+    }
+    told_once(&home, &["why", "c2"], "passed").await;
+    let has_it = |bytes: &[u8]| bytes.windows(CANARY.len()).any(|part| part == CANARY.as_bytes());
+    for arguments in
+        [&["why", "c1"][..], &["why", "--json"], &["stats", "--json"], &["stats", "--export", "jsonl"]]
+    {
+        let out = told(&home, arguments).await;
+        assert!(!has_it(out.as_bytes()), "{arguments:?}: {out}");
+    }
+    assert!(!has_it(&contents(&home.path("state"))), "while it runs");
+    let page = relay.ask(&Request::get("/__steady/calls")).await;
+    assert!(!has_it(page.text().as_bytes()), "{}", page.text());
+    #[cfg(unix)]
+    relay.stop().await;
+    relay.child.kill().await.unwrap();
+    assert!(!has_it(&contents(&home.path("state"))), "when it is over");
 }

@@ -292,6 +292,32 @@ fn a_file_of_each_released_version_is_read_and_written() {
     }
 }
 
+const PAGE: &str = include_str!("../../../../../docs/history.md");
+
+/// What stands between two words of the page.
+fn part(from: &str, to: &str) -> &'static str {
+    PAGE.split_once(from).unwrap().1.split(to).next().unwrap()
+}
+
+#[test]
+fn the_page_tells_each_column_and_its_question_is_answered() {
+    let file = Connection::open_in_memory().unwrap();
+    file.execute_batch(RELEASED.last().unwrap().1).unwrap();
+    for (heading, table) in [("Runs", "runs"), ("Calls", "calls"), ("Sends", "sends")] {
+        let rows = part(&format!("\n### {heading}\n"), "\n#").lines();
+        let told: Vec<_> =
+            rows.filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0)).collect();
+        let mut columns = file.prepare(&format!("SELECT name FROM pragma_table_info('{table}')")).unwrap();
+        let there: Vec<String> =
+            columns.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(told, there, "{table}");
+    }
+    let mut question = file.prepare(part("```sql\n", "```")).unwrap();
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get(1)?, row.get(2)?, row.get(3)?));
+    let found: Vec<(String, i64, f64)> = question.query_map([], row).unwrap().map(Result::unwrap).collect();
+    assert!(found.contains(&("broken_stream".to_owned(), 1, 16.45)), "{found:?}");
+}
+
 /// Where a killed process writes to; unset where this is a test like all others.
 const KILLED: &str = "STEADY_RELAY_TEST_HISTORY";
 
