@@ -15,13 +15,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
 pub struct Options {
     /// How far back to look, such as `12h` or `30d` [default: 7d]
-    #[arg(long, value_name = "TIME", conflicts_with = "last_run")]
+    #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
     /// Also a row for each hour (of the day), model, upstream or client
     #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(By::NAMES).map(|name| By::named(&name)))]
     pub by: Option<By>,
     /// Only the last run of a relay, in one line
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["since", "by"])]
     pub last_run: bool,
     /// Write the records of that time instead: `jsonl`, or `retry-stats` as codex-retry keeps them
     #[arg(

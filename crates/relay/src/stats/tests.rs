@@ -374,6 +374,23 @@ fn the_memory_does_not_grow_with_names() {
 }
 
 #[test]
+fn numbers_of_every_size_have_their_place() {
+    let of = |waited: u64| {
+        let closed = ClosedRecord { waited, ..ended(1, 0, "served").closed.unwrap() };
+        CallRecord { closed: Some(closed), ..ended(1, 0, "served") }
+    };
+    for power in 0..64 {
+        for waited in [1_u64 << power, (1 << power) + (1 << power) / 3, u64::MAX >> power] {
+            // The larger one keeps the first from being told as it is.
+            let waits = tally(&[of(waited), of(u64::MAX)], None).all.waits;
+            let told = waits.percentile(50).unwrap();
+            assert!(waited <= told && told - waited <= waited / 16, "{waited} {told}");
+        }
+    }
+    assert_eq!(tally(&[of(u64::MAX), of(u64::MAX)], None).all.waits.sum(), u64::MAX);
+}
+
+#[test]
 fn a_night_in_one_line() {
     let night =
         Morning { took: 8 * HOUR, refusals: 37, waited: 8_040_000, lost: 0, sends: 61, billed_twice: 1 };

@@ -190,9 +190,10 @@ async fn hours_are_those_of_the_time_zone() {
 #[tokio::test]
 async fn what_is_asked_wrongly_is_told() {
     let home = home();
-    let rows: [(&[&str], &str); 4] = [
+    let rows: [(&[&str], &str); 5] = [
         (&["stats", "--since", "7"], "error: the value of --since has no unit\nhint: "),
         (&["stats", "--since", "7d", "--last-run"], "cannot be used with"),
+        (&["stats", "--last-run", "--by", "model"], "cannot be used with"),
         (&["stats", "--by", "moon"], "invalid value 'moon'"),
         (&["stats", "--export", "xml"], "invalid value 'xml'"),
     ];
