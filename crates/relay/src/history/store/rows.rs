@@ -1,5 +1,7 @@
 //! A record as rows, and rows as a record.
 
+use std::collections::BTreeMap;
+
 use rusqlite::types::{FromSql, Type};
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, Transaction, params};
 use serde::Serialize;
@@ -29,6 +31,28 @@ const CALL: &str = "run, call, opened, client, dialect, operation, transport, up
 const SEND: &str = "run, call, send, wait_why, wait_began, wait_planned, wait_took, wait_waiting, wait_notices, began, \
      may_run_twice, head, status, request_id, failed, fault, evidence, code, rule, told, tokens_input, tokens_cached, \
      tokens_output";
+
+/// Where each column stands: asking SQLite for a name means to compare it with all others, for each value that is read.
+struct Columns(BTreeMap<&'static str, usize>);
+
+impl Columns {
+    fn of(names: &'static str) -> Self {
+        Self(names.split(',').map(str::trim).zip(0..).collect())
+    }
+}
+
+/// A row whose columns are found by name.
+struct Found<'a> {
+    row: &'a Row<'a>,
+    columns: &'a Columns,
+}
+
+impl Found<'_> {
+    fn get<T: FromSql>(&self, column: &str) -> rusqlite::Result<T> {
+        let at = self.columns.0.get(column);
+        self.row.get(*at.ok_or_else(|| rusqlite::Error::InvalidColumnName(column.to_owned()))?)
+    }
+}
 
 /// `?1, ?2, …` for so many columns.
 fn places(columns: &str) -> String {
@@ -136,10 +160,12 @@ pub(super) fn each(
     let mut sends =
         moment.prepare(&format!("SELECT {SEND} FROM sends WHERE run = ?1 AND call = ?2 ORDER BY send"))?;
     let mut rows = found.query(values)?;
+    let (of_calls, of_sends) = (Columns::of(CALL), Columns::of(SEND));
     while let Some(row) = rows.next()? {
-        let mut call = call_of(row)?;
+        let mut call = call_of(&Found { row, columns: &of_calls })?;
         let key = params![call.run, whole(call.call)];
-        call.sends = sends.query_map(key, send_of)?.collect::<rusqlite::Result<_>>()?;
+        let send = |row: &Row<'_>| send_of(&Found { row, columns: &of_sends });
+        call.sends = sends.query_map(key, send)?.collect::<rusqlite::Result<_>>()?;
         see(call);
     }
     Ok(())
@@ -151,8 +177,11 @@ pub(super) fn run(
     filter: &str,
     values: impl Params,
 ) -> rusqlite::Result<Option<RunRecord>> {
-    let found = format!("SELECT run, started, ended, kind FROM runs WHERE {filter}");
+    const RUN: &str = "run, started, ended, kind";
+    let columns = Columns::of(RUN);
+    let found = format!("SELECT {RUN} FROM runs WHERE {filter}");
     let run_of = |row: &Row<'_>| {
+        let row = &Found { row, columns: &columns };
         let (started, ended) = (number(row, "started")?, number_or_none(row, "ended")?);
         Ok(RunRecord { run: row.get("run")?, started, ended, kind: row.get("kind")? })
     };
@@ -160,34 +189,34 @@ pub(super) fn run(
 }
 
 /// A number that cannot be negative; what somebody else wrote there may be.
-fn number(row: &Row<'_>, column: &str) -> rusqlite::Result<u64> {
-    Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
+fn number(row: &Found<'_>, column: &str) -> rusqlite::Result<u64> {
+    Ok(u64::try_from(row.get::<i64>(column)?).unwrap_or(0))
 }
 
-fn number_or_none(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<u64>> {
-    Ok(row.get::<_, Option<i64>>(column)?.and_then(|number| u64::try_from(number).ok()))
+fn number_or_none(row: &Found<'_>, column: &str) -> rusqlite::Result<Option<u64>> {
+    Ok(row.get::<Option<i64>>(column)?.and_then(|number| u64::try_from(number).ok()))
 }
 
 /// The value of a name in JSON.
-fn named<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
+fn named<T: DeserializeOwned>(row: &Found<'_>, column: &str) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;
     serde_json::from_value(serde_json::Value::String(text))
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error)))
 }
 
-fn tokens_of(row: &Row<'_>) -> rusqlite::Result<Option<Tokens>> {
+fn tokens_of(row: &Found<'_>) -> rusqlite::Result<Option<Tokens>> {
     let Some(input) = number_or_none(row, "tokens_input")? else { return Ok(None) };
     let (cached, output) = (number(row, "tokens_cached")?, number(row, "tokens_output")?);
     Ok(Some(Tokens { input, cached, output }))
 }
 
 /// What stands in a column where the call is over.
-fn or_default<T: FromSql + Default>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
-    Ok(row.get::<_, Option<T>>(column)?.unwrap_or_default())
+fn or_default<T: FromSql + Default>(row: &Found<'_>, column: &str) -> rusqlite::Result<T> {
+    Ok(row.get::<Option<T>>(column)?.unwrap_or_default())
 }
 
-fn call_of(row: &Row<'_>) -> rusqlite::Result<CallRecord> {
-    let closed = match row.get::<_, Option<String>>("outcome")? {
+fn call_of(row: &Found<'_>) -> rusqlite::Result<CallRecord> {
+    let closed = match row.get::<Option<String>>("outcome")? {
         None => None,
         Some(outcome) => Some(ClosedRecord {
             outcome,
@@ -226,7 +255,7 @@ fn call_of(row: &Row<'_>) -> rusqlite::Result<CallRecord> {
     })
 }
 
-fn send_of(row: &Row<'_>) -> rusqlite::Result<SendRecord> {
+fn send_of(row: &Found<'_>) -> rusqlite::Result<SendRecord> {
     let wait = match number_or_none(row, "wait_began")? {
         None => None,
         Some(began) => Some(WaitRecord {
@@ -238,7 +267,7 @@ fn send_of(row: &Row<'_>) -> rusqlite::Result<SendRecord> {
             notices: or_default(row, "wait_notices")?,
         }),
     };
-    let failed = match row.get::<_, Option<String>>("fault")? {
+    let failed = match row.get::<Option<String>>("fault")? {
         None => None,
         Some(fault) => Some(FailedRecord {
             at: number_or_none(row, "failed")?.unwrap_or(0),
