@@ -304,7 +304,7 @@ mod tests {
     }
 
     /// Every verb, with words that it needs to be complete.
-    const VERBS: [(&str, &str); 26] = [
+    const VERBS: [(&str, &str); 28] = [
         ("serve", ""),
         ("run", " codex"),
         ("setup", ""),
@@ -313,6 +313,8 @@ mod tests {
         ("send", " http://localhost/"),
         ("doctor", ""),
         ("selftest", ""),
+        ("why", ""),
+        ("stats", ""),
         ("status", ""),
         ("top", ""),
         ("health", ""),

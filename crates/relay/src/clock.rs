@@ -31,7 +31,8 @@ pub trait Clock: Send + Sync {
 }
 
 /// The time of day in milliseconds since 1970.
-pub(crate) fn wall_ms(clock: &dyn Clock) -> u64 {
+#[must_use]
+pub fn wall_ms(clock: &dyn Clock) -> u64 {
     let since = clock.wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

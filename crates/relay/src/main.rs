@@ -34,6 +34,10 @@ fn main() -> ExitCode {
         Verb::Status { json } => status::status(&cli.flags, *json),
         Verb::Top => top::top(&cli.flags),
         Verb::Health { json } => status::health(&cli.flags, *json),
+        #[cfg(feature = "history")]
+        Verb::Why(options) => verbs::why::why(&cli.flags, options),
+        #[cfg(feature = "history")]
+        Verb::Stats(options) => verbs::stats::stats(&cli.flags, options),
         Verb::Setup(options) => setup::setup(&cli.flags, options),
         Verb::Undo(options) => setup::undo(&cli.flags, options),
         Verb::Config(args) => config::config(&cli.flags, &args.verb),

@@ -117,7 +117,7 @@ impl Flags {
 }
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
-pub(super) const FLAGS_OF: [(&[&str], &[&str]); 17] = [
+pub(super) const FLAGS_OF: &[(&[&str], &[&str])] = &[
     (&["run"], OF_RUN),
     (&["setup"], &["listen", "port", "config", "env_file", "state_dir"]),
     (&["undo"], &["state_dir"]),
@@ -127,6 +127,10 @@ pub(super) const FLAGS_OF: [(&[&str], &[&str]); 17] = [
     (&["status"], OF_ASKING),
     (&["top"], OF_ASKING),
     (&["health"], OF_ASKING),
+    #[cfg(feature = "history")]
+    (&["why"], OF_STATE),
+    #[cfg(feature = "history")]
+    (&["stats"], OF_STATE),
     (&["service", "install"], OF_SETTINGS),
     (&["cert", "show"], OF_STATE),
     (&["cert", "trust-help"], OF_STATE),

@@ -14,6 +14,8 @@ use crate::selftest;
 use crate::send;
 use crate::service;
 use crate::setup;
+#[cfg(feature = "history")]
+use crate::{stats, why};
 
 /// What the program can do.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -85,6 +87,20 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Tell what happened to one call, and whether it was the relay or the service.
+    ///
+    /// From the history's file: each send with what matched, where each wait came from, and what the client was told.
+    /// No relay has to run.
+    #[cfg(feature = "history")]
+    #[command(after_help = WHY_EXAMPLES, after_long_help = WHY_EXAMPLES)]
+    Why(why::Options),
+    /// Print what the relay saved, what it cost, and when the services are short of capacity.
+    ///
+    /// From the history's file. Without the relay means: what the first send alone would have served. No relay has to
+    /// run.
+    #[cfg(feature = "history")]
+    #[command(after_help = STATS_EXAMPLES, after_long_help = STATS_EXAMPLES)]
+    Stats(stats::Options),
     /// Look at the settings: what is in force, what is wrong, what there is.
     #[command(after_help = CONFIG_EXAMPLES, after_long_help = CONFIG_EXAMPLES)]
     Config(ConfigArgs),
@@ -175,6 +191,21 @@ ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL and their like.
 Examples:
   steady-relay run -- codex exec \"fix the failing test\"
   steady-relay run --profile patient -- python job.py";
+
+#[cfg(feature = "history")]
+const WHY_EXAMPLES: &str = "Exit codes: 0 told; 1 there is no such call, or no history; 2 wrong settings.
+
+Examples:
+  steady-relay why
+  steady-relay why c12 --json";
+
+#[cfg(feature = "history")]
+const STATS_EXAMPLES: &str = "Exit codes: 0 told; 1 there is no history; 2 wrong usage or settings.
+
+Examples:
+  steady-relay stats --since 30d --by model
+  steady-relay stats --last-run
+  steady-relay stats --export jsonl > calls.jsonl";
 
 const CONFIG_EXAMPLES: &str = "Examples:
   steady-relay config show --origin

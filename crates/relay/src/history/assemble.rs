@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use relay_core::Moment;
 use relay_core::event::{CallId, Closing, Event, Labels};
 use relay_core::usage::Usage;
+use relay_core::{Fault, Moment};
 
 use super::record::{
     CallRecord, ClosedRecord, FailedRecord, MOST_SENDS, SendRecord, State, Tokens, WaitRecord, WaitWhy,
@@ -30,6 +30,8 @@ struct Begun {
     at: Moment,
     /// When the first event that is not of its beginning came after a cut of the same turn.
     last_told: Option<Duration>,
+    /// What its stream was cut for.
+    cut: Option<Fault>,
 }
 
 const fn ms(span: Duration) -> u64 {
@@ -49,7 +51,7 @@ impl Assembler {
                 return false;
             }
             let record = opened(call, wall, labels, *inherited_sends);
-            self.open.insert(call, Begun { record, at, last_told: None });
+            self.open.insert(call, Begun { record, at, last_told: None, cut: None });
             self.changed.insert(call);
             return true;
         }
@@ -142,7 +144,7 @@ impl Begun {
                 self.record.committed = Some(now);
                 self.record.state = State::Streaming;
             }
-            Event::StreamCut { .. } => {}
+            Event::StreamCut { fault, .. } => self.cut = Some(*fault),
             Event::CallClosed(closing) => self.closes(closing, now),
         }
     }
@@ -190,7 +192,7 @@ impl Begun {
             sends: closing.sends,
             waited: ms(closing.waited),
             took: ms(closing.took),
-            last_fault: closing.last_fault.map(|fault| fault.name().to_owned()),
+            last_fault: self.cut.or(closing.last_fault).map(|fault| fault.name().to_owned()),
             capacity_faults: closing.capacity_faults,
             maybe_billed_twice: closing.maybe_billed_twice,
             received: closing.received,

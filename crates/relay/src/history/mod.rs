@@ -64,6 +64,7 @@ pub async fn before(config: &Config, opened: u64, most: usize) -> Result<Vec<rec
 /// # Errors
 /// None.
 #[cfg(not(feature = "history"))]
+#[expect(clippy::unused_async, reason = "with a history it waits")]
 pub async fn before(_config: &Config, _opened: u64, _most: usize) -> Result<Vec<record::CallRecord>, String> {
     Ok(Vec::new())
 }
@@ -123,4 +124,4 @@ fn writer(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

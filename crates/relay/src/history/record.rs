@@ -161,7 +161,7 @@ pub struct FailedRecord {
 }
 
 /// The tokens of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tokens {
     /// Those of the request, with what was read from a cache.
     pub input: u64,

@@ -66,6 +66,19 @@ pub struct Run {
     pub pid: u32,
 }
 
+/// A run as the file has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRecord {
+    /// Its number.
+    pub run: i64,
+    /// When it began, in milliseconds since 1970.
+    pub started: u64,
+    /// When it ended. `None`: it goes on, or was killed.
+    pub ended: Option<u64>,
+    /// What has started it.
+    pub kind: String,
+}
+
 /// The file, open for writing.
 #[derive(Debug)]
 pub struct Store {
@@ -284,6 +297,47 @@ impl Reader {
     /// Where the file cannot be read.
     pub fn points(&self, from: u64, see: impl FnMut(Point)) -> Result<(), StoreError> {
         rows::points(&self.connection, rows::whole(from), see).map_err(|why| self.error(&why))
+    }
+
+    /// The calls of a run in their order, one by one.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn each_of_run(&self, run: i64, see: impl FnMut(CallRecord)) -> Result<(), StoreError> {
+        rows::each(&self.connection, "run = ?1 ORDER BY call", params![run], see)
+            .map_err(|why| self.error(&why))
+    }
+
+    /// The newest call that met a fault or was not served; where there is none, the newest.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn last(&self) -> Result<Option<CallRecord>, StoreError> {
+        let newest = "ORDER BY opened DESC, run DESC, call DESC LIMIT 1";
+        let met_a_fault = "(outcome IS NOT NULL AND outcome <> 'served') OR last_fault IS NOT NULL OR EXISTS \
+                           (SELECT 1 FROM sends WHERE sends.run = calls.run AND sends.call = calls.call AND fault IS NOT NULL)";
+        let find = |filter: &str| rows::calls(&self.connection, filter, []).map(|mut found| found.pop());
+        let found = find(&format!("{met_a_fault} {newest}")).and_then(|found| match found {
+            Some(call) => Ok(Some(call)),
+            None => find(&format!("true {newest}")),
+        });
+        found.map_err(|why| self.error(&why))
+    }
+
+    /// A run.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn run(&self, number: i64) -> Result<Option<RunRecord>, StoreError> {
+        rows::run(&self.connection, "run = ?1", params![number]).map_err(|why| self.error(&why))
+    }
+
+    /// The newest run.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn last_run(&self) -> Result<Option<RunRecord>, StoreError> {
+        rows::run(&self.connection, "true ORDER BY run DESC LIMIT 1", []).map_err(|why| self.error(&why))
     }
 
     /// The calls that go by this name, the newest first: `c12` or `12` (of any run), `7-12` (of run 7), or an id that a

@@ -14,7 +14,7 @@ use crate::clock::SystemClock;
 use crate::observe::Observer as _;
 
 /// A call.
-pub(super) fn call(number: u64, state: State) -> CallRecord {
+pub(crate) fn call(number: u64, state: State) -> CallRecord {
     CallRecord {
         run: None,
         call: number,
@@ -143,6 +143,18 @@ fn why_it_waits_is_told() {
     see(&mut assembler, 0, &opened());
     see(&mut assembler, 1, &waits(1, 5));
     assert_eq!(assembler.take_changed()[0].sends[0].wait.as_ref().unwrap().why, WaitWhy::Cut);
+}
+
+#[test]
+fn a_cut_is_told_by_what_it_was_for() {
+    let mut assembler = Assembler::default();
+    see(&mut assembler, 0, &opened());
+    see(&mut assembler, 0, &Event::SendStarted { send: 1 });
+    see(&mut assembler, 1, &Event::Committed { send: 1 });
+    see(&mut assembler, 2, &Event::StreamCut { fault: Fault::Overloaded, cuts: 1 });
+    see(&mut assembler, 2, &Event::CallClosed(Closing::new(Outcome::Cut)));
+    let closed = assembler.take_changed().remove(0).closed.unwrap();
+    assert_eq!((closed.outcome.as_str(), closed.last_fault.as_deref()), ("cut", Some("overloaded")));
 }
 
 #[test]

@@ -108,10 +108,7 @@ mod with_file {
         ) -> Result<Self, StoreError> {
             let opened = Store::open(path)?;
             if let Some(damaged) = opened.damaged {
-                say(format!(
-                    "the history was damaged; it lies at {} now, and a new one begins",
-                    damaged.display()
-                ));
+                say(words::history::damaged(lang(), &damaged.display().to_string()));
             }
             let mut store = opened.store;
             let run = store.begin(run, wall_ms(&*clock))?;

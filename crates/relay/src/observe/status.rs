@@ -53,6 +53,9 @@ pub struct Totals {
     /// All sends of these calls.
     #[serde(skip)]
     pub retried_sends: u64,
+    /// Sends that were refused for want of capacity, of calls that ended.
+    #[serde(skip)]
+    pub refusals: u64,
 }
 
 /// What a call is doing.
@@ -294,6 +297,8 @@ impl Status {
             sends: totals.retried_sends,
             lost: totals.calls_lost,
             maybe_billed_twice: totals.maybe_billed_twice,
+            refusals: totals.refusals,
+            all_sends: totals.sends,
         }
     }
 
@@ -437,6 +442,7 @@ impl Observer for Status {
                     totals.retried_sends += u64::from(closing.sends);
                 }
                 totals.calls_short_of_capacity += at_capacity;
+                totals.refusals += u64::from(closing.capacity_faults);
                 match closing.outcome {
                     Outcome::Served => totals.calls_saved += u64::from(met_fault && again),
                     Outcome::Refused | Outcome::GaveUp => totals.calls_lost += 1,

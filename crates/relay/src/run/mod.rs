@@ -27,11 +27,11 @@ use std::time::Duration;
 pub use child::{Ended, supervise};
 pub use watch::{Link, Watch};
 
-use crate::held::rounded_seconds;
 pub use crate::sessions::SessionKey;
 use crate::sessions::forwarding;
 use crate::sessions::said::{NamedUrl, Sums, VERSION, Wanted};
 use crate::setup::shown;
+use crate::stats::morning::Morning;
 use crate::target::{Upstream, is_version};
 use crate::words::{lang, run, settings};
 use relay_core::Lang;
@@ -317,11 +317,28 @@ fn own_upstream(url: &str, origin: &str, relay: RelayAddr) -> Result<Upstream, R
     Ok(upstream)
 }
 
+/// A session that is as long as this one is told of as a whole.
+const LONG: Duration = Duration::from_secs(3600);
+
 /// The one line after a session; `None` where there is nothing to tell.
 #[must_use]
-pub fn closing_line(lang: Lang, saved: &Sums) -> Option<String> {
+pub fn closing_line(lang: Lang, saved: &Sums, took: Duration) -> Option<String> {
     if saved.recovered == 0 && saved.maybe_billed_twice == 0 && saved.lost == 0 {
         return None;
+    }
+    let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    let morning = Morning {
+        took: ms(took),
+        refusals: saved.refusals,
+        waited: Duration::try_from_secs_f64(saved.waited_s).map_or(0, ms),
+        lost: saved.lost,
+        sends: saved.sends,
+        billed_twice: saved.maybe_billed_twice,
+    };
+    if took >= LONG {
+        // Nobody was there all the time: how it went as a whole matters more than what became of each call.
+        let morning = Morning { sends: saved.all_sends, ..morning };
+        return Some(run::told(lang, &morning.line(lang)));
     }
     let recovered = match (saved.calls, saved.recovered) {
         (1, 1) => run::recovered_alone(lang),
@@ -330,12 +347,7 @@ pub fn closing_line(lang: Lang, saved: &Sums) -> Option<String> {
     };
     let ended = if saved.lost > 0 { run::lost(lang, &recovered, saved.lost) } else { recovered };
     let met = if saved.at_capacity == saved.calls { run::capacity_errors(lang) } else { run::failures(lang) };
-    let spent = run::spent(lang, rounded_seconds(saved.waited_s), saved.sends);
-    let spent = match saved.maybe_billed_twice {
-        0 => spent,
-        twice => run::spent_twice(lang, &spent, twice),
-    };
-    Some(run::closing(lang, saved.calls, &met, &ended, &spent))
+    Some(run::closing(lang, saved.calls, &met, &ended, &morning.spent(lang)))
 }
 
 #[cfg(test)]
@@ -455,7 +467,9 @@ mod tests {
     #[test]
     fn the_closing_line_is_exact_and_silent_when_healthy() {
         let healthy = Sums { calls: 0, sends: 40, ..Sums::default() };
-        assert_eq!(closing_line(Lang::English, &healthy), None);
+        let soon = Duration::from_secs(60);
+        assert_eq!(closing_line(Lang::English, &healthy, soon), None);
+        assert_eq!(closing_line(Lang::English, &healthy, 10 * LONG), None);
         let base =
             Sums { calls: 3, at_capacity: 3, recovered: 3, waited_s: 13.6, sends: 61, ..Sums::default() };
         let rows = [
@@ -479,7 +493,19 @@ mod tests {
             ),
         ];
         for (saved, line) in rows {
-            assert_eq!(closing_line(Lang::English, &saved).as_deref(), Some(line));
+            assert_eq!(closing_line(Lang::English, &saved, soon).as_deref(), Some(line));
         }
+        let night = Sums {
+            waited_s: 8_040.2,
+            recovered: 12,
+            refusals: 37,
+            sends: 49,
+            all_sends: 61,
+            maybe_billed_twice: 1,
+            ..Sums::default()
+        };
+        let line = "steady-relay: 8 h: 37 refusals, 2 h 14 min waited, 0 turns lost, 61 sends, \
+                    1 may have been billed twice";
+        assert_eq!(closing_line(Lang::English, &night, 8 * LONG).as_deref(), Some(line));
     }
 }

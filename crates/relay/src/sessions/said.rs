@@ -176,6 +176,12 @@ pub struct Sums {
     pub lost: u64,
     /// Sends that may have run twice upstream.
     pub maybe_billed_twice: u64,
+    /// Sends that were refused for want of capacity.
+    #[serde(default)]
+    pub refusals: u64,
+    /// All physical sends, of every call.
+    #[serde(default)]
+    pub all_sends: u64,
 }
 
 impl Sums {
@@ -190,6 +196,8 @@ impl Sums {
             sends: self.sends + other.sends,
             lost: self.lost + other.lost,
             maybe_billed_twice: self.maybe_billed_twice + other.maybe_billed_twice,
+            refusals: self.refusals + other.refusals,
+            all_sends: self.all_sends + other.all_sends,
         }
     }
 }

@@ -545,7 +545,8 @@ pub(super) const HISTORY: &[Key<HistorySettings>] = &[
         name: "enabled",
         shape: "true or false",
         default: "true",
-        doc: "Whether calls are recorded in a file, for `why`, `stats` and the dashboard: times, names, faults, waits,               bytes and tokens; never a prompt, an answer or a credential.",
+        doc: "Whether calls are recorded in a file, for `why`, `stats` and the dashboard: times, names, faults, waits, \
+              bytes and tokens; never a prompt, an answer or a credential.",
         set: |history, given| given.flag().map(|value| history.enabled = value),
     },
     Key {

@@ -5,6 +5,8 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+#[cfg(feature = "history")]
+mod history;
 pub(crate) mod man;
 mod private;
 pub(crate) mod run;
@@ -14,8 +16,12 @@ pub(crate) mod serve;
 pub(crate) mod service;
 pub(crate) mod setup;
 mod signals;
+#[cfg(feature = "history")]
+pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod top;
+#[cfg(feature = "history")]
+pub(crate) mod why;
 
 use std::ffi::OsString;
 use std::io::Write as _;

@@ -10,7 +10,7 @@ use relay_core::Listen;
 use relay_core::config::{Config, LogLevel, Secret};
 use steady_relay::app::{Parts, Relay};
 use steady_relay::cli::{self, Flags};
-use steady_relay::clock::SystemClock;
+use steady_relay::clock::{Clock as _, SystemClock};
 use steady_relay::files::Files;
 use steady_relay::history::{self, Recorder};
 use steady_relay::observe::log::Log;
@@ -64,6 +64,7 @@ async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
     for what in notices.iter().chain(&plan.notices) {
         say(&words::run::told(words::lang(), what));
     }
+    let began = SystemClock.now();
     let ended = tokio::select! {
         ended = run::supervise(&plan) => ended,
         never = watch.over(&link) => match never {},
@@ -74,7 +75,7 @@ async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
         recorder.close();
         log.close();
     }
-    if let Some(line) = closing_line(words::lang(), &sums) {
+    if let Some(line) = closing_line(words::lang(), &sums, SystemClock.now().since(began)) {
         say(&line);
     }
     match ended {

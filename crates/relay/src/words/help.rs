@@ -45,6 +45,52 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
         "A URL, or the name of an `[upstream.NAME]` of the configuration file. Also STEADY_RELAY_UPSTREAM, or UPSTREAM_URL, its older name",
         "一个 URL，或配置文件中某个 `[upstream.NAME]` 的名称。也可用 STEADY_RELAY_UPSTREAM，或旧名 UPSTREAM_URL",
     ),
+    (
+        "Tell what happened to one call, and whether it was the relay or the service",
+        "说明一次请求的经过，以及原因在中继还是在服务",
+    ),
+    (
+        "From the history's file: each send with what matched, where each wait came from, and what the client was told. No relay has to run",
+        "取自历史文件：每次发送及其匹配的规则、每次等待的由来，以及客户端得到的答复。无需有中继在运行",
+    ),
+    (
+        "Exit codes: 0 told; 1 there is no such call, or no history; 2 wrong settings",
+        "退出码：0 已说明；1 没有该请求，或没有历史；2 设置有误",
+    ),
+    (
+        "The call: `last`, its number in the log, or a request id of the client or the service",
+        "请求：`last`、日志中的编号，或客户端、服务的请求 ID",
+    ),
+    (
+        "`last` is the newest call that met a fault or was not served, or else the newest. `c12` is the newest of that number, `7-c12` the one of run 7",
+        "`last` 是最近一个遇到故障或未成功的请求，没有则为最近的请求。`c12` 是该编号中最近的一个，`7-c12` 是第 7 次运行中的那个",
+    ),
+    ("Print the record as JSON", "以 JSON 输出记录"),
+    (
+        "Print what the relay saved, what it cost, and when the services are short of capacity",
+        "显示中继挽回了什么、代价如何，以及服务何时容量不足",
+    ),
+    (
+        "From the history's file. Without the relay means: what the first send alone would have served. No relay has to run",
+        "取自历史文件。“不使用中继”指：仅凭首次发送就能成功的请求。无需有中继在运行",
+    ),
+    (
+        "Exit codes: 0 told; 1 there is no history; 2 wrong usage or settings",
+        "退出码：0 已显示；1 没有历史；2 用法或设置有误",
+    ),
+    (
+        "How far back to look, such as `12h` or `30d` [default: 7d]",
+        "回溯的时间，例如 `12h` 或 `30d` [默认值：7d]",
+    ),
+    (
+        "Also a row for each hour (of the day), model, upstream or client",
+        "另按小时（一天中的）、模型、上游或客户端各列一行",
+    ),
+    ("Only the last run of a relay, in one line", "仅显示中继最近一次运行，一行"),
+    (
+        "Write the records of that time instead: `jsonl`, or `retry-stats` as codex-retry keeps them",
+        "改为输出该时段的记录：`jsonl`，或 codex-retry 格式的 `retry-stats`",
+    ),
     ("The configuration file", "配置文件"),
     (
         "Where none is named, steady-relay/config.toml in the user's configuration folder is read if it exists. Also STEADY_RELAY_CONFIG",

@@ -39,6 +39,18 @@ relay_core::words! {
         zh: "请求重新开始被记录";
     }
 
+    /// The settings switch it off.
+    is_off() {
+        en: "the history is switched off (`history.enabled`)\nhint: without it nothing is recorded; set it to true and start the relay anew";
+        zh: "历史记录已关闭（`history.enabled`）\n提示：关闭时不会记录任何内容；将其设为 true 并重新启动中继";
+    }
+
+    /// There is no place for it.
+    no_folder() {
+        en: "there is no folder for the history\nhint: name one with --state-dir, or a file with `history.file`";
+        zh: "没有可存放历史的目录\n提示：用 --state-dir 指定目录，或用 `history.file` 指定文件";
+    }
+
     /// The system gives no thread.
     no_thread(error: &str) {
         en: "calls cannot be recorded: {error}";

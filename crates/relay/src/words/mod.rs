@@ -46,11 +46,14 @@ pub mod send;
 pub mod service;
 pub mod settings;
 pub mod setup;
+pub mod span;
 pub mod start;
+pub mod stats;
 pub mod status;
 pub mod top;
 pub mod top_call;
 pub mod verbs;
+pub mod why;
 
 /// Every table there is.
 pub const TABLES: &[Table] = &[
@@ -71,11 +74,14 @@ pub const TABLES: &[Table] = &[
     service::TABLE,
     settings::TABLE,
     setup::TABLE,
+    span::TABLE,
     start::TABLE,
+    stats::TABLE,
     status::TABLE,
     top::TABLE,
     top_call::TABLE,
     verbs::TABLE,
+    why::TABLE,
 ];
 
 /// The language of the surroundings, and the one that is spoken: their places in [`Lang::ALL`].

@@ -47,18 +47,6 @@ relay_core::words! {
         zh: "{ended}，{lost} 次失败";
     }
 
-    /// How long those calls waited, and how often they were sent.
-    spent(seconds: u64, sends: u64) {
-        en: "{seconds} s waited, {sends}", sends = counted(sends, "send", "sends");
-        zh: "共等待 {seconds} 秒，共发送 {sends} 次";
-    }
-
-    /// And how many of the sends may have been paid for twice.
-    spent_twice(spent: &str, twice: u64) {
-        en: "{spent}, {twice} may have been billed twice";
-        zh: "{spent}，其中 {twice} 次可能被重复计费";
-    }
-
     /// A settings file of a client that is not what it should be.
     left_alone(file: &str) {
         en: "{file} is not a JSON object: left to the client";

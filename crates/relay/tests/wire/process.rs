@@ -43,13 +43,14 @@ async fn it_waits_sends_again_and_says_so_in_one_line_each() {
     // Healthy calls are silent.
     assert_eq!(client(&relay).await.ask(&plain(TURN)).await.unwrap().ending, Ending::Complete);
     assert_eq!(relay.said(), after);
-    // What lanes learn is kept, and whoever may change something knows the token; nothing else is.
+    // What lanes learn is kept, and the history; whoever may change something knows the token. Nothing else is.
     assert_eq!(home.names(), [".local", "relay.toml"]);
     let state = home.path().join(".local/state/steady-relay");
     let mut names: Vec<_> =
         std::fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, ["lanes.json", "token"]);
+    let history = ["history.sqlite", "history.sqlite-shm", "history.sqlite-wal"];
+    assert_eq!(names, [&history[..], &["lanes.json", "token"]].concat());
 }
 
 #[tokio::test]

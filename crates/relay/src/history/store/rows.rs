@@ -1,10 +1,13 @@
 //! A record as rows, and rows as a record.
 
+use std::collections::BTreeMap;
+
 use rusqlite::types::{FromSql, Type};
-use rusqlite::{Connection, Params, Row, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Params, Row, Transaction, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::RunRecord;
 use crate::history::Point;
 use crate::history::record::{CallRecord, ClosedRecord, FailedRecord, SendRecord, Tokens, WaitRecord};
 
@@ -29,6 +32,28 @@ const CALL: &str = "run, call, opened, client, dialect, operation, transport, up
 const SEND: &str = "run, call, send, wait_why, wait_began, wait_planned, wait_took, wait_waiting, wait_notices, began, \
      may_run_twice, head, status, request_id, failed, fault, evidence, code, rule, told, tokens_input, tokens_cached, \
      tokens_output";
+
+/// Where each column stands: asking SQLite for a name means to compare it with all others, for each value that is read.
+struct Columns(BTreeMap<&'static str, usize>);
+
+impl Columns {
+    fn of(names: &'static str) -> Self {
+        Self(names.split(',').map(str::trim).zip(0..).collect())
+    }
+}
+
+/// A row whose columns are found by name.
+struct Found<'a> {
+    row: &'a Row<'a>,
+    columns: &'a Columns,
+}
+
+impl Found<'_> {
+    fn get<T: FromSql>(&self, column: &str) -> rusqlite::Result<T> {
+        let at = self.columns.0.get(column);
+        self.row.get(*at.ok_or_else(|| rusqlite::Error::InvalidColumnName(column.to_owned()))?)
+    }
+}
 
 /// `?1, ?2, …` for so many columns.
 fn places(columns: &str) -> String {
@@ -136,10 +161,12 @@ pub(super) fn each(
     let mut sends =
         moment.prepare(&format!("SELECT {SEND} FROM sends WHERE run = ?1 AND call = ?2 ORDER BY send"))?;
     let mut rows = found.query(values)?;
+    let (of_calls, of_sends) = (Columns::of(CALL), Columns::of(SEND));
     while let Some(row) = rows.next()? {
-        let mut call = call_of(row)?;
+        let mut call = call_of(&Found { row, columns: &of_calls })?;
         let key = params![call.run, whole(call.call)];
-        call.sends = sends.query_map(key, send_of)?.collect::<rusqlite::Result<_>>()?;
+        let send = |row: &Row<'_>| send_of(&Found { row, columns: &of_sends });
+        call.sends = sends.query_map(key, send)?.collect::<rusqlite::Result<_>>()?;
         see(call);
     }
     Ok(())
@@ -147,54 +174,70 @@ pub(super) fn each(
 
 /// What sums need of the calls from this moment on.
 pub(super) fn points(from: &Connection, opened: i64, mut see: impl FnMut(Point)) -> rusqlite::Result<()> {
-    let columns = "opened, model, outcome, coalesce(sends, 0) AS sends, coalesce(waited, 0) AS waited, \
-         coalesce(capacity_faults, 0) AS capacity_faults";
-    let mut found = from.prepare(&format!("SELECT {columns} FROM calls WHERE opened >= ?1"))?;
+    const POINT: &str = "opened, model, outcome, sends, waited, capacity_faults";
+    let columns = Columns::of(POINT);
+    let mut found = from.prepare(&format!("SELECT {POINT} FROM calls WHERE opened >= ?1"))?;
     let mut rows = found.query(params![opened])?;
     while let Some(row) = rows.next()? {
-        let short =
-            |column| Ok::<_, rusqlite::Error>(u32::try_from(number(row, column)?).unwrap_or(u32::MAX));
+        let row = &Found { row, columns: &columns };
         see(Point {
             opened: number(row, "opened")?,
             model: row.get("model")?,
             outcome: row.get("outcome")?,
-            sends: short("sends")?,
-            waited: number(row, "waited")?,
-            capacity_faults: short("capacity_faults")?,
+            sends: or_default(row, "sends")?,
+            waited: number_or_none(row, "waited")?.unwrap_or(0),
+            capacity_faults: or_default(row, "capacity_faults")?,
         });
     }
     Ok(())
 }
 
-/// A number that cannot be negative; what somebody else wrote there may be.
-fn number(row: &Row<'_>, column: &str) -> rusqlite::Result<u64> {
-    Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
+/// The first run that a filter finds.
+pub(super) fn run(
+    from: &Connection,
+    filter: &str,
+    values: impl Params,
+) -> rusqlite::Result<Option<RunRecord>> {
+    const RUN: &str = "run, started, ended, kind";
+    let columns = Columns::of(RUN);
+    let found = format!("SELECT {RUN} FROM runs WHERE {filter}");
+    let run_of = |row: &Row<'_>| {
+        let row = &Found { row, columns: &columns };
+        let (started, ended) = (number(row, "started")?, number_or_none(row, "ended")?);
+        Ok(RunRecord { run: row.get("run")?, started, ended, kind: row.get("kind")? })
+    };
+    from.query_row(&found, values, run_of).optional()
 }
 
-fn number_or_none(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<u64>> {
-    Ok(row.get::<_, Option<i64>>(column)?.and_then(|number| u64::try_from(number).ok()))
+/// A number that cannot be negative; what somebody else wrote there may be.
+fn number(row: &Found<'_>, column: &str) -> rusqlite::Result<u64> {
+    Ok(u64::try_from(row.get::<i64>(column)?).unwrap_or(0))
+}
+
+fn number_or_none(row: &Found<'_>, column: &str) -> rusqlite::Result<Option<u64>> {
+    Ok(row.get::<Option<i64>>(column)?.and_then(|number| u64::try_from(number).ok()))
 }
 
 /// The value of a name in JSON.
-fn named<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
+fn named<T: DeserializeOwned>(row: &Found<'_>, column: &str) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;
     serde_json::from_value(serde_json::Value::String(text))
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error)))
 }
 
-fn tokens_of(row: &Row<'_>) -> rusqlite::Result<Option<Tokens>> {
+fn tokens_of(row: &Found<'_>) -> rusqlite::Result<Option<Tokens>> {
     let Some(input) = number_or_none(row, "tokens_input")? else { return Ok(None) };
     let (cached, output) = (number(row, "tokens_cached")?, number(row, "tokens_output")?);
     Ok(Some(Tokens { input, cached, output }))
 }
 
 /// What stands in a column where the call is over.
-fn or_default<T: FromSql + Default>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
-    Ok(row.get::<_, Option<T>>(column)?.unwrap_or_default())
+fn or_default<T: FromSql + Default>(row: &Found<'_>, column: &str) -> rusqlite::Result<T> {
+    Ok(row.get::<Option<T>>(column)?.unwrap_or_default())
 }
 
-fn call_of(row: &Row<'_>) -> rusqlite::Result<CallRecord> {
-    let closed = match row.get::<_, Option<String>>("outcome")? {
+fn call_of(row: &Found<'_>) -> rusqlite::Result<CallRecord> {
+    let closed = match row.get::<Option<String>>("outcome")? {
         None => None,
         Some(outcome) => Some(ClosedRecord {
             outcome,
@@ -233,7 +276,7 @@ fn call_of(row: &Row<'_>) -> rusqlite::Result<CallRecord> {
     })
 }
 
-fn send_of(row: &Row<'_>) -> rusqlite::Result<SendRecord> {
+fn send_of(row: &Found<'_>) -> rusqlite::Result<SendRecord> {
     let wait = match number_or_none(row, "wait_began")? {
         None => None,
         Some(began) => Some(WaitRecord {
@@ -245,7 +288,7 @@ fn send_of(row: &Row<'_>) -> rusqlite::Result<SendRecord> {
             notices: or_default(row, "wait_notices")?,
         }),
     };
-    let failed = match row.get::<_, Option<String>>("fault")? {
+    let failed = match row.get::<Option<String>>("fault")? {
         None => None,
         Some(fault) => Some(FailedRecord {
             at: number_or_none(row, "failed")?.unwrap_or(0),

@@ -138,6 +138,34 @@ fn a_call_is_found_by_each_of_its_names() {
 }
 
 #[test]
+fn the_last_call_is_the_newest_that_met_a_fault() {
+    let folder = Folder::new();
+    let mut store = Store::open(&folder.file()).unwrap().store;
+    let reader = Reader::open(&folder.file()).unwrap();
+    assert_eq!((reader.last().unwrap(), reader.last_run().unwrap()), (None, None));
+    let number = store.begin(&run(), 1_000).unwrap();
+    let last = || reader.last().unwrap().map(|call| call.call);
+    let served = |number| {
+        let closed = ClosedRecord { last_fault: None, ..full(number).closed.unwrap() };
+        CallRecord { closed: Some(closed), ..call(number, State::Closed) }
+    };
+    store.write(number, &[served(1), call(2, State::Sending)]).unwrap();
+    assert_eq!(last(), Some(2), "none met a fault");
+    store.write(number, &[full(3), served(4)]).unwrap();
+    assert_eq!(last(), Some(3));
+    let left = ClosedRecord { outcome: "client_left".to_owned(), ..served(5).closed.unwrap() };
+    store.write(number, &[CallRecord { closed: Some(left), ..served(5) }, served(6)]).unwrap();
+    assert_eq!(last(), Some(5), "it was not served");
+    let mut all = Vec::new();
+    reader.each_of_run(number, |call| all.push(call.call)).unwrap();
+    assert_eq!(all, [1, 2, 3, 4, 5, 6]);
+    let of = |number, ended| Some(RunRecord { run: number, started: 1_000, ended, kind: "serve".to_owned() });
+    assert_eq!(reader.run(number).unwrap(), of(number, None));
+    store.end(number, 9_000).unwrap();
+    assert_eq!((reader.last_run().unwrap(), reader.run(99).unwrap()), (of(number, Some(9_000)), None));
+}
+
+#[test]
 fn what_is_too_old_or_too_much_goes_oldest_first() {
     let folder = Folder::new();
     let mut store = Store::open(&folder.file()).unwrap().store;
@@ -227,4 +255,140 @@ fn two_relays_share_it() {
     });
     let reader = Reader::open(&folder.file()).unwrap();
     assert_eq!(reader.before(u64::MAX, 1_000).unwrap().len(), 400);
+}
+
+/// What was released, by version: each is a file as that version left it.
+const RELEASED: [(i64, &str); 1] = [(1, include_str!("released/version-1.sql"))];
+
+#[test]
+fn a_file_of_each_released_version_is_read_and_written() {
+    assert_eq!(RELEASED.map(|(version, _)| version).to_vec(), (1..=schema::VERSION).collect::<Vec<_>>());
+    for (version, sql) in RELEASED {
+        let folder = Folder::new();
+        fs::create_dir_all(folder.file().parent().unwrap()).unwrap();
+        let made = Connection::open(folder.file()).unwrap();
+        made.execute_batch(sql).unwrap();
+        assert_eq!(schema::version(&made).unwrap(), version);
+        drop(made);
+        let read = || {
+            let reader = Reader::open(&folder.file()).unwrap();
+            let mut all = Vec::new();
+            reader.each((0, u64::MAX), |call| all.push(call)).unwrap();
+            (all, [1, 2].map(|run| reader.run(run).unwrap()))
+        };
+        let before = read();
+        insta::assert_snapshot!(
+            format!("version_{version}"),
+            serde_json::to_string_pretty(&before.0).unwrap()
+        );
+        assert_eq!(before.1[0].as_ref().unwrap().ended, Some(1_796_043_600_000));
+        // Whoever writes brings it up to date, and loses nothing.
+        let mut store = Store::open(&folder.file()).unwrap().store;
+        assert_eq!(schema::version(&store.connection).unwrap(), schema::VERSION);
+        assert_eq!(read(), before);
+        assert_eq!(store.begin(&run(), 3_000_000_000_000).unwrap(), 3, "numbers of runs go on");
+        store.write(3, &[CallRecord { opened: 3_000_000_000_000, ..full(1) }]).unwrap();
+        assert_eq!(read().0.len(), before.0.len() + 1);
+    }
+}
+
+const PAGE: &str = include_str!("../../../../../docs/history.md");
+
+/// What stands between two words of the page.
+fn part(from: &str, to: &str) -> &'static str {
+    PAGE.split_once(from).unwrap().1.split(to).next().unwrap()
+}
+
+#[test]
+fn the_page_tells_each_column_and_its_question_is_answered() {
+    let file = Connection::open_in_memory().unwrap();
+    file.execute_batch(RELEASED.last().unwrap().1).unwrap();
+    for (heading, table) in [("Runs", "runs"), ("Calls", "calls"), ("Sends", "sends")] {
+        let rows = part(&format!("\n### {heading}\n"), "\n#").lines();
+        let told: Vec<_> =
+            rows.filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0)).collect();
+        let mut columns = file.prepare(&format!("SELECT name FROM pragma_table_info('{table}')")).unwrap();
+        let there: Vec<String> =
+            columns.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(told, there, "{table}");
+    }
+    let mut question = file.prepare(part("```sql\n", "```")).unwrap();
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get(1)?, row.get(2)?, row.get(3)?));
+    let found: Vec<(String, i64, f64)> = question.query_map([], row).unwrap().map(Result::unwrap).collect();
+    assert!(found.contains(&("broken_stream".to_owned(), 1, 16.45)), "{found:?}");
+}
+
+/// Where a killed process writes to; unset where this is a test like all others.
+const KILLED: &str = "STEADY_RELAY_TEST_HISTORY";
+
+/// Not a test by itself: what [`a_kill_takes_no_call_that_was_told`] starts and kills. It tells each call once it is
+/// written.
+#[test]
+fn writes_until_it_is_killed() {
+    use std::io::Write as _;
+    let Some(path) = std::env::var_os(KILLED).map(PathBuf::from) else { return };
+    let mut store = Store::open(&path).unwrap().store;
+    let number = store.begin(&run(), 1_000).unwrap();
+    let mut out = io::stdout();
+    for first in (1..).step_by(5) {
+        let opened = |call: u64| u64::try_from(number).unwrap() * 1_000_000 + call;
+        let calls: Vec<_> =
+            (first..first + 5).map(|call| CallRecord { opened: opened(call), ..full(call) }).collect();
+        store.write(number, &calls).unwrap();
+        // Both kinds of work that a relay does.
+        if first % 50 == 1 {
+            store.prune(Bounds { size: 1 << 20, ..BOUNDS }, 1_000_000).unwrap();
+        }
+        writeln!(out, "wrote {number} {first}").unwrap();
+    }
+}
+
+#[test]
+fn a_kill_takes_no_call_that_was_told() {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Command, Stdio};
+    let folder = Folder::new();
+    let mut told = 0;
+    for round in 0..100_u64 {
+        let mut writing = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "history::store::tests::writes_until_it_is_killed", "--nocapture"])
+            .env(KILLED, folder.file())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(writing.stdout.take().unwrap()).lines();
+        let numbers = |line: String| {
+            let (run, call) = line.split_once("wrote ")?.1.split_once(' ')?;
+            Some((run.parse::<i64>().ok()?, call.parse::<u64>().ok()?))
+        };
+        // After a number of writes that differs from round to round, in the middle of another one.
+        let wanted = 1 + round * 7 % 13;
+        let mut last = None;
+        let mut seen = 0;
+        while seen < wanted {
+            last = numbers(lines.next().unwrap().unwrap()).or(last);
+            seen += u64::from(last.is_some());
+        }
+        writing.kill().unwrap();
+        writing.wait().unwrap();
+        // What it had said before it was dead counts, too; the last line may be half of one.
+        let rest: Vec<_> = lines.map_while(Result::ok).collect();
+        let whole = rest.len().saturating_sub(1);
+        let (run, call) = rest.into_iter().take(whole).filter_map(numbers).next_back().or(last).unwrap();
+        let reader = Reader::open(&folder.file()).unwrap();
+        let check: String =
+            reader.connection().query_row("PRAGMA quick_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(check, "ok", "round {round}");
+        let mut found = 0;
+        reader
+            .each_of_run(run, |call| {
+                assert_eq!(call.sends.len(), 2, "round {round}: a call is there as a whole");
+                found = found.max(call.call);
+            })
+            .unwrap();
+        assert!(found >= call + 4, "round {round}: {found} is the last, {call} and those after it were told");
+        told += 1;
+    }
+    assert_eq!(told, 100);
 }

@@ -116,6 +116,7 @@ fn the_totals_of_the_documented_example_are_those_that_are_counted() {
         met_fault: 1,
         met_capacity: 1,
         retried_sends: 3,
+        refusals: 2,
         ..Totals::default()
     };
     assert_eq!(status.totals(), saved);
@@ -134,6 +135,7 @@ fn the_totals_of_the_documented_example_are_those_that_are_counted() {
         met_fault: 2,
         met_capacity: 2,
         retried_sends: 5,
+        refusals: 3,
         ..saved
     };
     assert_eq!(status.totals(), all);

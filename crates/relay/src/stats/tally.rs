@@ -1,0 +1,351 @@
+//! Adding records up, one by one: the memory does not grow with their number.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use relay_core::Fault;
+use relay_core::event::Outcome;
+
+use super::{By, Slot};
+use crate::history::record::{CallRecord, ClosedRecord, Tokens, WaitWhy};
+
+/// The most rows, and the most models with hours of their own; what comes beyond is in [`OTHERS`].
+const MOST_ROWS: usize = 200;
+/// The name of what has no row of its own.
+pub const OTHERS: &str = "(others)";
+/// The name of what has none.
+pub const NAMELESS: &str = "-";
+
+/// Where a moment lies in the week of the user.
+pub type SlotOf<'a> = &'a dyn Fn(u64) -> Slot;
+
+/// What calls come to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tally {
+    /// All of them.
+    pub all: Sums,
+    /// The rows that were asked for.
+    pub rows: BTreeMap<String, Sums>,
+    /// The hours of all sends.
+    pub hours: Hours,
+    /// The hours of each model's sends.
+    pub models: BTreeMap<String, Hours>,
+}
+
+impl Tally {
+    /// One more call.
+    pub fn see(&mut self, call: &CallRecord, by: Option<By>, slot_of: SlotOf<'_>) {
+        self.all.see(call);
+        if let Some(by) = by {
+            let name = match by {
+                By::Hour => format!("{:02}", slot_of(call.opened).hour),
+                By::Model => call.model.clone().unwrap_or_else(|| NAMELESS.to_owned()),
+                By::Upstream => call.upstream.clone(),
+                By::Client => call.client.clone(),
+            };
+            row(&mut self.rows, name).see(call);
+        }
+        let name = call.model.clone().unwrap_or_else(|| NAMELESS.to_owned());
+        let of_model = row(&mut self.models, name);
+        for of in &call.sends {
+            let Some(began) = of.began else { continue };
+            let slot = slot_of(call.opened.saturating_add(began));
+            let refused = of.failed.as_ref().is_some_and(|failed| is_capacity(&failed.fault));
+            self.hours.see(slot, refused);
+            of_model.see(slot, refused);
+        }
+    }
+}
+
+/// The row of this name, or of all that have none any more.
+fn row<T: Default>(rows: &mut BTreeMap<String, T>, name: String) -> &mut T {
+    let has_room = rows.len() < MOST_ROWS || rows.contains_key(&name);
+    rows.entry(if has_room { name } else { OTHERS.to_owned() }).or_default()
+}
+
+fn is_capacity(fault: &str) -> bool {
+    Fault::ALL.into_iter().any(|known| known.is_capacity() && known.name() == fault)
+}
+
+/// The sums of calls.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sums {
+    /// Calls.
+    pub calls: u64,
+    /// Those of them that have no end.
+    pub open: u64,
+    /// Calls whose client got a real answer.
+    pub served: u64,
+    /// Those of them that the first send alone would have served.
+    pub served_by_first: u64,
+    /// Calls whose client got a definite error of the service; they say nothing of its capacity.
+    pub passed: u64,
+    /// Calls whose failure went back as it was.
+    pub returned: u64,
+    /// Calls that were refused or given up.
+    pub lost: u64,
+    /// Calls whose answer broke off.
+    pub broken: u64,
+    /// Calls that were cut; the client resumes in another one, and that one counts.
+    pub cut: u64,
+    /// Calls whose client left after a fault or a wait.
+    pub left_waiting: u64,
+    /// Calls whose client left before either.
+    pub left: u64,
+    /// Sends.
+    pub sends: u64,
+    /// Sends that were refused for want of capacity.
+    pub refusals: u64,
+    /// The waits of calls that waited, in milliseconds.
+    pub waits: Spread,
+    /// Calls that may have been billed twice.
+    pub billed_twice: u64,
+    /// Sends of theirs that may have been the second to run.
+    pub second_runs: u64,
+    /// The tokens of answers that were served.
+    pub tokens: Tokens,
+    /// The tokens of failed sends, and of answers that were not served.
+    pub failed_tokens: Tokens,
+}
+
+impl Sums {
+    fn see(&mut self, call: &CallRecord) {
+        self.calls += 1;
+        for failed in call.sends.iter().filter_map(|of| of.failed.as_ref()) {
+            add(&mut self.failed_tokens, failed.tokens);
+        }
+        let Some(closed) = &call.closed else {
+            self.open += 1;
+            let sent = call.sends.iter().filter(|of| of.began.is_some()).count() as u64;
+            let failed = call.sends.iter().filter_map(|of| of.failed.as_ref());
+            self.sends += sent + u64::from(call.left_out);
+            self.refusals += failed.filter(|failed| is_capacity(&failed.fault)).count() as u64;
+            return;
+        };
+        self.sends += u64::from(closed.sends);
+        self.refusals += u64::from(closed.capacity_faults);
+        self.billed_twice += u64::from(closed.maybe_billed_twice > 0);
+        self.second_runs += u64::from(closed.maybe_billed_twice);
+        if closed.waited > 0 {
+            self.waits.see(closed.waited);
+        }
+        self.see_outcome(call, closed);
+    }
+
+    fn see_outcome(&mut self, call: &CallRecord, closed: &ClosedRecord) {
+        let outcome = Outcome::ALL.into_iter().find(|known| known.name() == closed.outcome);
+        if outcome == Some(Outcome::Served) {
+            self.served += 1;
+            self.served_by_first += u64::from(first_send_serves(call));
+            add(&mut self.tokens, closed.tokens);
+            return;
+        }
+        let last = call.sends.last().and_then(|of| of.failed.as_ref()?.tokens);
+        // An answer that was given back tells the tokens of the failed send once more.
+        add(&mut self.failed_tokens, closed.tokens.filter(|tokens| last != Some(*tokens)));
+        let is_troubled = closed.waited > 0
+            || closed.last_fault.is_some()
+            || call.sends.iter().any(|of| of.failed.is_some());
+        let count = match outcome {
+            Some(Outcome::Passed) => &mut self.passed,
+            Some(Outcome::Returned) => &mut self.returned,
+            Some(Outcome::Refused | Outcome::GaveUp) => &mut self.lost,
+            Some(Outcome::Cut) => &mut self.cut,
+            Some(Outcome::ClientLeft) if is_troubled => &mut self.left_waiting,
+            Some(Outcome::ClientLeft) => &mut self.left,
+            // What another version calls by another name was not served, either.
+            Some(Outcome::Broken | Outcome::Served) | None => &mut self.broken,
+        };
+        *count += 1;
+    }
+
+    /// Calls of which it is known whether the relay, or the service alone, did well.
+    #[must_use]
+    pub const fn judged(&self) -> u64 {
+        self.served + self.returned + self.lost + self.broken + self.left_waiting
+    }
+
+    /// The share that was served.
+    #[must_use]
+    pub fn success(&self) -> Option<f64> {
+        share(self.served, self.judged())
+    }
+
+    /// The share that the first send alone would have served.
+    #[must_use]
+    pub fn success_without(&self) -> Option<f64> {
+        share(self.served_by_first, self.judged())
+    }
+
+    /// Calls that were served and would not have been.
+    #[must_use]
+    pub const fn saved(&self) -> u64 {
+        self.served - self.served_by_first
+    }
+
+    /// Sends for each call that was served.
+    #[must_use]
+    pub fn sends_per_success(&self) -> Option<f64> {
+        share(self.sends, self.served)
+    }
+}
+
+/// Whether nothing had to be done for a call that was served: its first send went through, and no earlier answer of its
+/// turn had been cut.
+fn first_send_serves(call: &CallRecord) -> bool {
+    call.sends.first().is_none_or(|first| {
+        let after_cut = first.wait.as_ref().is_some_and(|wait| wait.why == WaitWhy::Cut);
+        first.failed.is_none() && !after_cut && first.send <= 1
+    })
+}
+
+/// One number as a share of another; `None`: of nothing.
+#[expect(clippy::cast_precision_loss, reason = "a share is told to the tenth of a percent")]
+#[must_use]
+pub fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn add(to: &mut Tokens, tokens: Option<Tokens>) {
+    let Some(Tokens { input, cached, output }) = tokens else { return };
+    to.input = to.input.saturating_add(input);
+    to.cached = to.cached.saturating_add(cached);
+    to.output = to.output.saturating_add(output);
+}
+
+/// Numbers, kept as how many there are of each size: exact in sum and count, and to a sixteenth in where one stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spread {
+    count: u64,
+    sum: u128,
+    most: u64,
+    sizes: BTreeMap<u32, u64>,
+}
+
+/// So many sizes between a power of two and the next.
+const STEPS: u32 = 16;
+
+impl Spread {
+    fn see(&mut self, number: u64) {
+        self.count += 1;
+        self.sum += u128::from(number);
+        self.most = self.most.max(number);
+        *self.sizes.entry(size(number)).or_default() += 1;
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// All of them together.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        u64::try_from(self.sum).unwrap_or(u64::MAX)
+    }
+
+    /// What they are on average.
+    #[must_use]
+    pub fn mean(&self) -> Option<u64> {
+        u64::try_from(self.sum.checked_div(u128::from(self.count))?).ok()
+    }
+
+    /// What so many percent of them do not exceed, at most a sixteenth too much.
+    #[must_use]
+    pub fn percentile(&self, percent: u64) -> Option<u64> {
+        let rank = self.count.saturating_mul(percent).div_ceil(100).max(1);
+        let mut seen = 0;
+        let at = self.sizes.iter().find(|(_, count)| {
+            seen += **count;
+            seen >= rank
+        });
+        at.map(|(size, _)| largest(*size).min(self.most))
+    }
+}
+
+/// The number of a size: exact below [`STEPS`], then so many between two powers of two.
+const fn size(number: u64) -> u32 {
+    if number < STEPS as u64 {
+        return number as u32;
+    }
+    let power = number.ilog2();
+    let within = (number >> (power - STEPS.ilog2())) as u32 - STEPS;
+    (power - STEPS.ilog2() + 1) * STEPS + within
+}
+
+/// The largest number of a size.
+const fn largest(size: u32) -> u64 {
+    if size < STEPS {
+        return size as u64;
+    }
+    let shift = size / STEPS - 1;
+    let above = (size % STEPS + STEPS) as u64 + 1;
+    match above.checked_shl(shift) {
+        // The last one ends where numbers do.
+        Some(first_above) if first_above >> shift == above => first_above - 1,
+        Some(_) | None => u64::MAX,
+    }
+}
+
+/// Sends, and how many of them were refused for want of capacity.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// Sends.
+    pub sends: u64,
+    /// Those that were refused.
+    pub refused: u64,
+}
+
+impl Cell {
+    /// Both together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self { sends: self.sends + other.sends, refused: self.refused + other.refused }
+    }
+
+    /// The share that was refused.
+    #[must_use]
+    pub fn share(self) -> Option<f64> {
+        share(self.refused, self.sends)
+    }
+}
+
+/// The hours of the week, Monday first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hours {
+    cells: [[Cell; 24]; 7],
+    /// The days of which something is known, for each hour.
+    days: [BTreeSet<i32>; 24],
+}
+
+impl Hours {
+    fn see(&mut self, slot: Slot, refused: bool) {
+        let Slot { weekday, hour, day } = slot;
+        if let (Some(cell), Some(days)) =
+            (self.cells.get_mut(weekday).and_then(|hours| hours.get_mut(hour)), self.days.get_mut(hour))
+        {
+            *cell = cell.and(Cell { sends: 1, refused: u64::from(refused) });
+            days.insert(day);
+        }
+    }
+
+    /// The hours of each day of the week.
+    #[must_use]
+    pub const fn cells(&self) -> &[[Cell; 24]; 7] {
+        &self.cells
+    }
+
+    /// An hour of the day, whatever the day; and of how many days something is known.
+    #[must_use]
+    pub fn of_day(&self, hour: usize) -> (Cell, usize) {
+        let cells = self.cells.iter().filter_map(|hours| hours.get(hour));
+        let days = self.days.get(hour).map_or(0, BTreeSet::len);
+        (cells.fold(Cell::default(), |all, cell| all.and(*cell)), days)
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn all(&self) -> Cell {
+        self.cells.iter().flatten().fold(Cell::default(), |all, cell| all.and(*cell))
+    }
+}

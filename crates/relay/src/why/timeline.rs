@@ -1,0 +1,222 @@
+//! The lines of a call: who asked whom, then one for each thing that happened, with the time since it was accepted.
+
+use relay_core::{Evidence, Lang};
+
+use super::{Known, fault};
+use crate::history::record::{
+    CallRecord, ClosedRecord, FailedRecord, SendRecord, Tokens, WaitRecord, WaitWhy,
+};
+use crate::terminal::padded_left;
+use crate::words::{span, why as words};
+
+/// The columns of the time.
+const TIME: usize = 9;
+
+/// All lines.
+pub(super) fn lines(lang: Lang, call: &CallRecord, known: Known<'_>) -> String {
+    let mut page = Page { lang, text: String::new() };
+    page.head(call, known);
+    let mut told = None;
+    let mut last = 0;
+    for of in &call.sends {
+        if call.left_out > 0 && of.send > last + 1 {
+            page.detail(&words::left_out(lang, call.left_out));
+        }
+        last = of.send;
+        if let Some(wait) = &of.wait {
+            page.wait(wait, told, &call.profile);
+        }
+        page.send(of, call);
+        told = of.failed.as_ref().and_then(|failed| failed.told);
+    }
+    if let Some(at) = call.committed {
+        page.at(at, &words::begins(lang));
+    }
+    if let Some(closed) = &call.closed {
+        page.closed(closed);
+    }
+    page.text
+}
+
+struct Page {
+    lang: Lang,
+    text: String,
+}
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.text += text;
+        self.text.push('\n');
+    }
+
+    /// Something that happened then.
+    fn at(&mut self, ms: u64, text: &str) {
+        let time = padded_left(&span::fine(self.lang, ms), TIME);
+        self.line(&format!("{time}  {text}"));
+    }
+
+    /// More about it.
+    fn detail(&mut self, text: &str) {
+        self.line(&format!("{}  {text}", " ".repeat(TIME + 2)));
+    }
+
+    fn head(&mut self, call: &CallRecord, known: Known<'_>) {
+        let lang = self.lang;
+        let run = call.run.map(|run| words::of_run(lang, run, known.kind.unwrap_or("?")));
+        self.line(&words::header(lang, &format!("c{}", call.call), &run.unwrap_or_default(), known.when));
+        let who = match &call.model {
+            Some(model) => words::who_for(lang, &call.client, &call.upstream, model),
+            None => words::who(lang, &call.client, &call.upstream),
+        };
+        self.line(&words::how(lang, &who, &call.operation, &call.dialect, &call.transport));
+        self.line(&words::profile(lang, &call.profile, &call.lane));
+        if let Some(id) = &call.request_id {
+            self.line(&words::client_id(lang, id));
+        }
+        if call.inherited_sends > 0 {
+            self.line(&words::inherited(lang, call.inherited_sends));
+        }
+        self.text.push('\n');
+    }
+
+    /// `told`: how long the service asked to wait before.
+    fn wait(&mut self, wait: &WaitRecord, told: Option<u64>, profile: &str) {
+        let lang = self.lang;
+        let told = told.map(|told| span::fine(lang, told));
+        // It is one of those that wait.
+        let line = || match wait.waiting {
+            Some(waiting @ 2..) => words::in_line_with(lang, waiting as u64 - 1),
+            Some(_) | None => words::in_line(lang),
+        };
+        let why = match (wait.why, told) {
+            (WaitWhy::Told, Some(told)) => words::as_told(lang, &told),
+            (WaitWhy::Told, None) => words::as_told_by_service(lang),
+            (WaitWhy::Backoff, _) => words::by_backoff(lang, profile),
+            (WaitWhy::Line, Some(told)) => words::not_before(lang, &line(), &told),
+            (WaitWhy::Line, None) => line(),
+            (WaitWhy::Cut, _) => words::after_cut(lang),
+        };
+        let text = match wait.took {
+            Some(took) => words::waited(lang, &span::fine(lang, took), &why),
+            None => words::waits(lang, &why),
+        };
+        self.at(wait.began, &text);
+        if wait.notices > 0 {
+            self.detail(&words::notices(lang, wait.notices));
+        }
+    }
+
+    fn send(&mut self, of: &SendRecord, call: &CallRecord) {
+        let lang = self.lang;
+        let Some(began) = of.began else { return };
+        let after = |at: u64| span::fine(lang, at.saturating_sub(began));
+        let heard = of.head.or_else(|| of.failed.as_ref().map(|failed| failed.at));
+        let text = match (of.status, heard, &of.failed) {
+            (Some(status), Some(at), _) => words::answered(lang, of.send, status, &after(at)),
+            (None, _, Some(failed)) => words::unanswered(lang, of.send, &after(failed.at)),
+            (None, ..) | (_, None, _) => words::nothing_came(lang, of.send),
+        };
+        self.at(began, &text);
+        if of.may_run_twice {
+            self.detail(&words::second_run(lang));
+        }
+        if let Some(failed) = &of.failed {
+            let late = of.head.filter(|head| failed.at > head + 50).map(|_| after(failed.at));
+            self.failed(failed, late);
+        }
+        // What the service calls it is for those who ask the service.
+        if let Some(id) = of.request_id.as_ref().filter(|id| call.request_id.as_ref() != Some(id)) {
+            self.detail(&words::upstream_id(lang, id));
+        }
+    }
+
+    fn failed(&mut self, failed: &FailedRecord, late: Option<String>) {
+        let lang = self.lang;
+        let meaning = fault(&failed.fault).map_or(failed.fault.as_str(), |fault| fault.meaning_in(lang));
+        let what = match &failed.code {
+            Some(code) => words::failed_with(lang, meaning, &failed.fault, code),
+            None => words::failed(lang, meaning, &failed.fault),
+        };
+        self.detail(&match late {
+            Some(late) => words::failed_after(lang, &what, &late),
+            None => what,
+        });
+        if let Some(rule) = &failed.rule {
+            self.detail(&words::by_rule(lang, rule));
+        }
+        let means = match &failed.evidence {
+            Some(name) => match meaning_of(lang, name) {
+                Some(meaning) => words::evidence(lang, name, &meaning),
+                None => name.clone(),
+            },
+            None => words::is_final(lang),
+        };
+        self.detail(&means);
+        if let Some(tokens) = failed.tokens {
+            self.tokens(tokens);
+        }
+    }
+
+    fn tokens(&mut self, tokens: Tokens) {
+        let [input, cached, output] = [tokens.input, tokens.cached, tokens.output].map(span::grouped);
+        self.detail(&words::tokens(self.lang, &input, &cached, &output));
+    }
+
+    fn closed(&mut self, closed: &ClosedRecord) {
+        let lang = self.lang;
+        let told = match closed.outcome.as_str() {
+            "served" => words::told_served(lang),
+            "passed" => words::told_passed(lang),
+            "returned" => words::told_returned(lang),
+            "refused" => words::told_refused(lang),
+            "gave_up" => words::told_gave_up(lang),
+            "broken" => words::told_broken(lang),
+            "cut" => words::told_cut(lang),
+            "client_left" => words::told_client_left(lang),
+            _ => words::told_otherwise(lang),
+        };
+        let mut told = words::over(lang, &closed.outcome, &told);
+        if let Some(status) = closed.status {
+            told = words::with_status(lang, &told, status);
+        }
+        if let Some(why) = &closed.why {
+            told = words::because(lang, &told, why, &reason(lang, why));
+        }
+        self.at(closed.took, &told);
+        let bytes = |count| words::bytes(lang, &span::grouped(count));
+        let waited = span::fine(lang, closed.waited);
+        self.detail(&words::sums(lang, closed.sends, &waited, &bytes(closed.received), &bytes(closed.sent)));
+        if let Some(tokens) = closed.tokens {
+            self.tokens(tokens);
+        }
+    }
+}
+
+/// What a kind of evidence says.
+fn meaning_of(lang: Lang, evidence: &str) -> Option<String> {
+    let evidence = Evidence::ALL.into_iter().find(|known| known.name() == evidence)?;
+    Some(match evidence {
+        Evidence::NeverSent => words::never_sent(lang),
+        Evidence::Refused => words::refused(lang),
+        Evidence::Failed => words::failed_quickly(lang),
+        Evidence::MaybeRan => words::maybe_ran(lang),
+        Evidence::NoAnswer => words::no_answer(lang),
+        Evidence::Committed => words::committed(lang),
+    })
+}
+
+/// Why the relay stopped, or refused; what is not known is its name.
+pub(super) fn reason(lang: Lang, why: &str) -> String {
+    match why {
+        "sends_spent" => words::sends_spent(lang),
+        "patience_spent" => words::patience_spent(lang),
+        "told_to_wait_longer" => words::told_to_wait_longer(lang),
+        "stopping" => words::stopping(lang),
+        "may_have_run" => words::maybe_ran(lang),
+        "still_running" => words::no_answer(lang),
+        "certificate" => words::certificate(lang),
+        "proxy" => words::proxy(lang),
+        "unfit" => words::unfit(lang),
+        other => other.to_owned(),
+    }
+}

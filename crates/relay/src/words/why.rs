@@ -1,0 +1,579 @@
+//! What `why` says about a call.
+
+use relay_core::words::counted;
+use relay_core::{Fault, Lang};
+
+relay_core::words! {
+    table TABLE "why";
+
+    /// The first line. `run` is a message below.
+    header(call: &str, run: &str, when: &str) {
+        en: "{call}{run}, {when}";
+        zh: "{call}{run}，{when}";
+    }
+
+    /// The run that the call belongs to.
+    of_run(run: i64, kind: &str) {
+        en: " of run {run} ({kind})";
+        zh: "（第 {run} 次运行，{kind}）";
+    }
+
+    /// Who asked whom.
+    who(client: &str, upstream: &str) {
+        en: "{client} asked {upstream}";
+        zh: "{client} 请求 {upstream}";
+    }
+
+    /// And for which model.
+    who_for(client: &str, upstream: &str, model: &str) {
+        en: "{client} asked {upstream} for {model}";
+        zh: "{client} 向 {upstream} 请求 {model}";
+    }
+
+    /// In which way.
+    how(who: &str, operation: &str, dialect: &str, transport: &str) {
+        en: "{who} ({operation}, {dialect}, over {transport})";
+        zh: "{who}（{operation}，{dialect}，经由 {transport}）";
+    }
+
+    /// What held for it.
+    profile(profile: &str, lane: &str) {
+        en: "profile {profile}, lane {lane}";
+        zh: "策略 {profile}，通道 {lane}";
+    }
+
+    /// The client's own id.
+    client_id(id: &str) {
+        en: "request id of the client: {id}";
+        zh: "客户端的请求 ID：{id}";
+    }
+
+    /// It is the resend of a client.
+    inherited(sends: u32) {
+        en: "goes on from an earlier call of the same client, which took {sends}", sends = counted(u64::from(sends), "send", "sends");
+        zh: "接续同一客户端之前的请求，此前已发送 {sends} 次";
+    }
+
+    /// A wait that is over. `why` is one of the reasons below.
+    waited(span: &str, why: &str) {
+        en: "waited {span}: {why}";
+        zh: "等待了 {span}：{why}";
+    }
+
+    /// One that goes on.
+    waits(why: &str) {
+        en: "waits: {why}";
+        zh: "正在等待：{why}";
+    }
+
+    /// Where its length comes from.
+    as_told(told: &str) {
+        en: "the service asked for {told}";
+        zh: "服务要求等待 {told}";
+    }
+
+    /// The same, where how long is not known any more.
+    as_told_by_service() {
+        en: "the service asked for it";
+        zh: "服务要求等待";
+    }
+
+    /// The curve.
+    by_backoff(profile: &str) {
+        en: "backoff of the profile {profile}";
+        zh: "策略 {profile} 的退避";
+    }
+
+    /// The line of the lane.
+    in_line() {
+        en: "in the line of its lane, alone";
+        zh: "在通道中排队，没有其他请求";
+    }
+
+    /// The same, with the others.
+    in_line_with(others: u64) {
+        en: "in the line of its lane, with {others}", others = counted(others, "other", "others");
+        zh: "在通道中排队，另有 {others} 个请求在等待";
+    }
+
+    /// And the service had a word in it.
+    not_before(why: &str, told: &str) {
+        en: "{why}, and the service asked for {told}";
+        zh: "{why}，且服务要求等待 {told}";
+    }
+
+    /// After a cut.
+    after_cut() {
+        en: "an earlier answer of the same turn was cut";
+        zh: "同一轮对话之前的回答被切断";
+    }
+
+    /// What the client saw of it.
+    notices(notices: u32) {
+        en: "the client was shown {notices} that it is held", notices = counted(u64::from(notices), "notice", "notices");
+        zh: "已向客户端显示 {notices} 次等待提示";
+    }
+
+    /// A send that was answered.
+    answered(send: u32, status: u16, span: &str) {
+        en: "send {send}: {status} after {span}";
+        zh: "第 {send} 次发送：{span}后收到 {status}";
+    }
+
+    /// One that failed with no answer.
+    unanswered(send: u32, span: &str) {
+        en: "send {send}: no answer, failed after {span}";
+        zh: "第 {send} 次发送：没有响应，{span}后失败";
+    }
+
+    /// One that nothing came of.
+    nothing_came(send: u32) {
+        en: "send {send}: nothing came";
+        zh: "第 {send} 次发送：没有收到任何内容";
+    }
+
+    /// An id of the upstream.
+    upstream_id(id: &str) {
+        en: "request id of the service: {id}";
+        zh: "服务的请求 ID：{id}";
+    }
+
+    /// It may run twice.
+    second_run() {
+        en: "may be the second to run: allowed, and counted";
+        zh: "可能是第二次执行：已获允许并计数";
+    }
+
+    /// What went wrong. `meaning` is a message of the core, `fault` its name.
+    failed(meaning: &str, fault: &str) {
+        en: "{meaning} ({fault})";
+        zh: "{meaning}（{fault}）";
+    }
+
+    /// With the code that the service gave.
+    failed_with(meaning: &str, fault: &str, code: &str) {
+        en: "{meaning} ({fault}, code {code})";
+        zh: "{meaning}（{fault}，代码 {code}）";
+    }
+
+    /// The failure came later than its send.
+    failed_after(what: &str, span: &str) {
+        en: "{what}, after {span}";
+        zh: "{what}，{span}后";
+    }
+
+    /// Which rule matched.
+    by_rule(rule: &str) {
+        en: "matched: {rule}";
+        zh: "匹配：{rule}";
+    }
+
+    /// What follows for the question whether it ran.
+    evidence(name: &str, meaning: &str) {
+        en: "evidence {name}: {meaning}";
+        zh: "证据 {name}：{meaning}";
+    }
+
+    /// No byte got there.
+    never_sent() {
+        en: "it did not reach the service";
+        zh: "请求未到达服务";
+    }
+
+    /// It was refused.
+    refused() {
+        en: "it was not run";
+        zh: "请求未被执行";
+    }
+
+    /// It failed.
+    failed_quickly() {
+        en: "the service failed, so few more sends are made";
+        zh: "服务出错，只会再发送少数几次";
+    }
+
+    /// It may have run.
+    maybe_ran() {
+        en: "it may have run";
+        zh: "请求可能已执行";
+    }
+
+    /// Our limit ended it.
+    no_answer() {
+        en: "it is probably still running";
+        zh: "请求可能仍在执行";
+    }
+
+    /// The client has some of it.
+    committed() {
+        en: "some of the answer had reached the client";
+        zh: "部分回答已到达客户端";
+    }
+
+    /// It is final.
+    is_final() {
+        en: "definite: the same request would fail again, or no short wait heals it";
+        zh: "确定的错误：重发同样的请求仍会失败，或短时间等待无法恢复";
+    }
+
+    /// What is left out.
+    left_out(sends: u32) {
+        en: "{sends} in the middle not told", sends = counted(u64::from(sends), "send", "sends");
+        zh: "中间 {sends} 次发送未列出";
+    }
+
+    /// Tokens.
+    tokens(input: &str, cached: &str, output: &str) {
+        en: "tokens: {input} in ({cached} of them cached), {output} out";
+        zh: "token：输入 {input}（其中缓存 {cached}），输出 {output}";
+    }
+
+    /// The commit.
+    begins() {
+        en: "the answer begins to go to the client";
+        zh: "开始向客户端返回回答";
+    }
+
+    /// The end, with a status. `outcome` is a message below.
+    over(outcome: &str, what: &str) {
+        en: "{outcome}: {what}";
+        zh: "{outcome}：{what}";
+    }
+
+    /// With the status that the client got.
+    with_status(what: &str, status: u16) {
+        en: "{what}, with status {status}";
+        zh: "{what}，状态码 {status}";
+    }
+
+    /// With the reason.
+    because(what: &str, why: &str, reason: &str) {
+        en: "{what} ({why}: {reason})";
+        zh: "{what}（{why}：{reason}）";
+    }
+
+    /// All in all.
+    sums(sends: u32, waited: &str, received: &str, sent: &str) {
+        en: "{sends}, {waited} waited; {received} in, {sent} out", sends = counted(u64::from(sends), "send", "sends");
+        zh: "发送 {sends} 次，等待 {waited}；收到 {received}，返回 {sent}";
+    }
+
+    /// Bytes.
+    bytes(count: &str) {
+        en: "{count} bytes";
+        zh: "{count} 字节";
+    }
+
+    /// What the client was told: an answer.
+    told_served() {
+        en: "the client got the answer, whole";
+        zh: "客户端收到了完整的回答";
+    }
+
+    /// An error of the service.
+    told_passed() {
+        en: "the client got the service's own error";
+        zh: "客户端收到了服务自己的错误";
+    }
+
+    /// A failure as it came.
+    told_returned() {
+        en: "the client got the failure as it came";
+        zh: "客户端收到了原样的故障";
+    }
+
+    /// That it is not sent again.
+    told_refused() {
+        en: "the client was told that it is not sent again";
+        zh: "客户端被告知不会重新发送";
+    }
+
+    /// That the relay gave up.
+    told_gave_up() {
+        en: "the client was told of the last failure";
+        zh: "客户端被告知最后一次故障";
+    }
+
+    /// A break.
+    told_broken() {
+        en: "the client's connection was broken off, as the service's was";
+        zh: "与服务的连接中断，客户端的连接也随之断开";
+    }
+
+    /// A cut.
+    told_cut() {
+        en: "the client's connection was cut, so that it resumes";
+        zh: "切断了客户端的连接，使其续传";
+    }
+
+    /// Nothing.
+    told_client_left() {
+        en: "the client hung up";
+        zh: "客户端断开了连接";
+    }
+
+    /// An outcome of another version.
+    told_otherwise() {
+        en: "this version does not know what that is";
+        zh: "此版本不认识该结果";
+    }
+
+    /// Why the relay stopped: sends.
+    sends_spent() {
+        en: "no send was left";
+        zh: "发送次数已用完";
+    }
+
+    /// Patience.
+    patience_spent() {
+        en: "the client's patience was spent";
+        zh: "客户端的耐心已用完";
+    }
+
+    /// A floor.
+    told_to_wait_longer() {
+        en: "the service asked for more than the client's patience";
+        zh: "服务要求的等待超出了客户端的耐心";
+    }
+
+    /// The end of the relay.
+    stopping() {
+        en: "the relay was being stopped";
+        zh: "中继正在停止";
+    }
+
+    /// A bar: the certificate.
+    certificate() {
+        en: "the service's certificate is not trusted here";
+        zh: "本机不信任服务的证书";
+    }
+
+    /// A bar: the proxy.
+    proxy() {
+        en: "the proxy on the way forbids it";
+        zh: "途中的代理不允许";
+    }
+
+    /// A bar: the answer.
+    unfit() {
+        en: "what the service sends cannot be passed on, and would come again";
+        zh: "服务发来的内容无法转交，重发也会如此";
+    }
+
+    /// A fault of another version, for the last line.
+    was_unknown(fault: &str) {
+        en: "Something went wrong ({fault})";
+        zh: "出现故障（{fault}）";
+    }
+
+    /// The last line: all was well.
+    untroubled() {
+        en: "The service answered the first send; the relay had nothing to do.";
+        zh: "服务在第一次发送时就给出了回答；中继无需介入。";
+    }
+
+    /// It was held back.
+    held_back(span: &str) {
+        en: "The service was refusing other calls like this one; the relay held it back for {span} and got the answer.";
+        zh: "服务正在拒绝其他同类请求；中继让它等待 {span}后得到了回答。";
+    }
+
+    /// It goes on after a cut.
+    resumed(span: &str) {
+        en: "The service broke off an earlier answer of this turn; the relay waited {span} and got the answer.";
+        zh: "服务中断了本轮对话之前的回答；中继等待 {span}后得到了回答。";
+    }
+
+    /// It was saved.
+    saved(was: &str, span: &str) {
+        en: "{was}; the relay waited {span} and got the answer.";
+        zh: "{was}；中继等待 {span}后得到了回答。";
+    }
+
+    /// Without a wait to speak of.
+    saved_at_once(was: &str) {
+        en: "{was}; the relay sent again at once and got the answer.";
+        zh: "{was}；中继立即重新发送并得到了回答。";
+    }
+
+    /// And may have been paid for twice.
+    maybe_twice(verdict: &str) {
+        en: "{verdict} It may have been billed twice.";
+        zh: "{verdict}可能被重复计费。";
+    }
+
+    /// A definite error.
+    passed(was: &str) {
+        en: "{was}. The relay passed that on as it came: sending again does not help.";
+        zh: "{was}。中继已原样转交：重新发送无济于事。";
+    }
+
+    /// A definite error that nothing tells of.
+    passed_alone() {
+        en: "The service answered with an error; the relay passed it on as it came.";
+        zh: "服务返回了错误；中继已原样转交。";
+    }
+
+    /// A failure handed back.
+    returned(was: &str) {
+        en: "{was}; the relay gave that back as it came, so that the client decides.";
+        zh: "{was}；中继将其原样返回，由客户端决定。";
+    }
+
+    /// A refusal to send again.
+    not_again(was: &str, reason: &str) {
+        en: "{was}. The relay refused to send again: {reason}.";
+        zh: "{was}。中继拒绝重新发送：{reason}。";
+    }
+
+    /// A refusal that nothing tells of.
+    not_at_all() {
+        en: "The relay refused the call itself.";
+        zh: "中继自行拒绝了该请求。";
+    }
+
+    /// It gave up.
+    gave_up(was: &str, sends: u32, span: &str, reason: &str) {
+        en: "{was}; the relay gave up after {sends} and a wait of {span}: {reason}.", sends = counted(u64::from(sends), "send", "sends");
+        zh: "{was}；中继在发送 {sends} 次、等待 {span}后放弃：{reason}。";
+    }
+
+    /// It gave up before anything was sent.
+    gave_up_in_line(span: &str, reason: &str) {
+        en: "The service was refusing other calls like this one; the relay held it back for {span} and gave up: {reason}.";
+        zh: "服务正在拒绝其他同类请求；中继让它等待 {span}后放弃：{reason}。";
+    }
+
+    /// The answer broke off.
+    broken(sent: &str) {
+        en: "The service, or the way to it, broke off its answer after {sent} had reached the client; what has begun is not sent again.";
+        zh: "服务或其连接在 {sent}到达客户端后中断了回答；已开始的回答不会重新发送。";
+    }
+
+    /// The answer was cut.
+    cut(was: &str) {
+        en: "{was} in the middle of its answer; the relay cut the connection, so that the client resumes.";
+        zh: "{was}（在回答中途）；中继切断了连接，使客户端续传。";
+    }
+
+    /// The connection was, before there was an answer.
+    cut_before(was: &str) {
+        en: "{was}; the relay cut the connection, so that the client sends all of its input again.";
+        zh: "{was}；中继切断了连接，使客户端重新发送全部输入。";
+    }
+
+    /// The client left while the relay waited.
+    left_waiting(span: &str, meaning: &str) {
+        en: "The client hung up after {span}, while the relay waited to send again ({meaning}).";
+        zh: "客户端在 {span}后断开，当时中继正在等待重新发送（{meaning}）。";
+    }
+
+    /// While it was held back.
+    left_in_line(span: &str) {
+        en: "The client hung up after {span}, while the relay held the call back, since the service was refusing others.";
+        zh: "客户端在 {span}后断开，当时服务正在拒绝其他请求，中继让该请求排队。";
+    }
+
+    /// While the service was asked.
+    left_asking(span: &str) {
+        en: "The client hung up after {span}, while the service had not answered.";
+        zh: "客户端在 {span}后断开，当时服务尚未响应。";
+    }
+
+    /// While the answer came.
+    left_answering(span: &str) {
+        en: "The client hung up after {span}, while the answer came.";
+        zh: "客户端在 {span}后断开，当时正在返回回答。";
+    }
+
+    /// Before anything was done.
+    left_at_once(span: &str) {
+        en: "The client hung up after {span}, before anything was sent.";
+        zh: "客户端在 {span}后断开，当时尚未发送任何内容。";
+    }
+
+    /// An outcome of another version.
+    otherwise(outcome: &str) {
+        en: "It ended in a way that this version does not know ({outcome}).";
+        zh: "请求以此版本不认识的方式结束（{outcome}）。";
+    }
+
+    /// It goes on: what it does.
+    open_opening() {
+        en: "It is not over: nothing is sent yet.";
+        zh: "请求尚未结束：还未发送任何内容。";
+    }
+
+    /// It is sent.
+    open_sending() {
+        en: "It is not over: the service has not answered yet.";
+        zh: "请求尚未结束：服务还未响应。";
+    }
+
+    /// It waits.
+    open_waiting(meaning: &str) {
+        en: "It is not over: the relay waits to send it ({meaning}).";
+        zh: "请求尚未结束：中继正在等待发送（{meaning}）。";
+    }
+
+    /// It waits for others.
+    open_in_line() {
+        en: "It is not over: the relay holds it back, since the service refuses others.";
+        zh: "请求尚未结束：服务正在拒绝其他请求，中继让它排队。";
+    }
+
+    /// It streams.
+    open_streaming() {
+        en: "It is not over: the answer is coming.";
+        zh: "请求尚未结束：正在返回回答。";
+    }
+
+    /// Its run is over.
+    cut_short() {
+        en: "The relay ended before this call did: what became of it is not known.";
+        zh: "中继在该请求之前结束：其结果未知。";
+    }
+
+    /// How many more.
+    others(count: u64) {
+        en: "note: {others} that name; `RUN-cN`, such as `7-c12`, names one", others = counted(count, "older call goes by", "older calls go by");
+        zh: "说明：另有 {count} 个较早的请求同名；`RUN-cN`（例如 `7-c12`）可指定其一";
+    }
+
+    /// There is no such call.
+    no_such_call(name: &str) {
+        en: "the history has no call named {name}\nhint: `last`, a number from the log such as `c12`, or a request id of the client or the service; older calls may be gone (`history.max_age`)";
+        zh: "历史中没有名为 {name} 的请求\n提示：可用 `last`、日志中的编号（如 `c12`），或客户端、服务的请求 ID；较早的请求可能已被清除（`history.max_age`）";
+    }
+
+    /// There is none at all.
+    no_call() {
+        en: "the history has no call yet\nhint: make one through the relay, and ask again";
+        zh: "历史中还没有请求\n提示：先通过中继发出一个请求，再来查询";
+    }
+}
+
+/// What went wrong, as a whole clause of the past.
+#[must_use]
+pub const fn was(lang: Lang, fault: Fault) -> &'static str {
+    match lang {
+        Lang::Chinese => fault.meaning_in(lang),
+        Lang::English => match fault {
+            Fault::AtCapacity => "The service was at capacity",
+            Fault::Overloaded => "The service was overloaded",
+            Fault::ModelLoading => "The model was being loaded",
+            Fault::Throttled => "The service throttled this account",
+            Fault::QuotaSpent => "The quota or plan of this account was spent",
+            Fault::Authentication => "The service did not accept the credential",
+            Fault::BadRequest => "The service did not accept the request",
+            Fault::TooLong => "The request was too long for the service",
+            Fault::ContentRefused => "The service refused the content",
+            Fault::Challenge => "The edge of the service asked for a browser check",
+            Fault::ServerFailed => "The service failed",
+            Fault::BrokenStream => "The service broke off its answer",
+            Fault::EmptyAnswer => "The service gave an empty answer",
+            Fault::NoAnswer => "The service gave no answer in time",
+            Fault::NeverSent => "The service could not be reached",
+        },
+    }
+}
