@@ -304,7 +304,7 @@ mod tests {
     }
 
     /// Every verb, with words that it needs to be complete.
-    const VERBS: [(&str, &str); 25] = [
+    const VERBS: [(&str, &str); 26] = [
         ("serve", ""),
         ("run", " codex"),
         ("setup", ""),
@@ -312,6 +312,7 @@ mod tests {
         ("demo", ""),
         ("send", " http://localhost/"),
         ("doctor", ""),
+        ("diagnose", ""),
         ("selftest", ""),
         ("status", ""),
         ("health", ""),

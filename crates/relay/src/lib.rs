@@ -19,6 +19,7 @@ pub mod credential;
 pub mod decode;
 pub mod demo;
 pub mod descriptors;
+pub mod diagnose;
 pub mod doctor;
 mod drive;
 pub mod files;

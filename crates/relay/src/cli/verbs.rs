@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::demo;
+use crate::diagnose;
 use crate::doctor;
 use crate::https;
 use crate::recorded::TestRule;
@@ -58,6 +59,12 @@ pub enum Verb {
     /// changed, and no credential is sent or printed. `--upstream` asks that service alone.
     #[command(after_help = DOCTOR_EXAMPLES, after_long_help = DOCTOR_EXAMPLES)]
     Doctor(doctor::Options),
+    /// Say what is the matter: me, my account, or the model?
+    ///
+    /// One verdict and what speaks for it, from the last calls of all sessions, other models, and the way to the
+    /// services. No model is asked, nothing is changed, and no credential is sent or printed.
+    #[command(after_help = DIAGNOSE_EXAMPLES, after_long_help = DIAGNOSE_EXAMPLES)]
+    Diagnose(diagnose::Options),
     /// Send one small request through a relay, and say how long each part took.
     ///
     /// A relay in this process, with the present settings. It asks a pretend service in this process; with `--upstream`
@@ -216,6 +223,10 @@ const DOCTOR_EXAMPLES: &str = "Exit codes: 0 nothing fails; 1 something does.
 Examples:
   steady-relay doctor
   steady-relay doctor --upstream gateway --json";
+
+const DIAGNOSE_EXAMPLES: &str = "Examples:
+  steady-relay diagnose
+  steady-relay diagnose --since 12h --report report.md";
 
 const SELFTEST_EXAMPLES: &str =
     "Exit codes: 0 a request goes through, or a service was reached that wants a key; else as

@@ -25,6 +25,7 @@ use tokio::net::TcpStream;
 pub use who::Who;
 
 use crate::guard::TOKEN_HEADER;
+use crate::history::record::CallRecord;
 
 /// How long a relay on this machine may take to answer.
 const WITHIN: Duration = Duration::from_secs(3);
@@ -50,6 +51,19 @@ pub fn address(config: &Config) -> SocketAddr {
 pub async fn look(at: SocketAddr, token: Option<&str>) -> Result<Value, Who> {
     let body = read(at, "/__steady/status", token).await?;
     serde_json::from_slice(&body).ok().filter(is_page).ok_or_else(|| who::by_body(&body))
+}
+
+/// The calls that a relay there has in memory, those that are open among them.
+///
+/// # Errors
+/// As [`look`].
+pub async fn calls(at: SocketAddr, token: Option<&str>) -> Result<Vec<CallRecord>, Who> {
+    #[derive(serde::Deserialize)]
+    struct Page {
+        calls: Vec<CallRecord>,
+    }
+    let body = read(at, "/__steady/calls", token).await?;
+    serde_json::from_slice(&body).map(|page: Page| page.calls).map_err(|_other| who::by_body(&body))
 }
 
 /// Whether a relay there lives.

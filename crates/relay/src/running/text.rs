@@ -86,7 +86,7 @@ fn lane_line(lang: Lang, lane: &Value) -> String {
 }
 
 /// A span as one says it.
-fn span(lang: Lang, seconds: Option<f64>) -> String {
+pub(crate) fn span(lang: Lang, seconds: Option<f64>) -> String {
     let Some(seconds) = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0) else {
         return "?".to_owned();
     };

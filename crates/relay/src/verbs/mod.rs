@@ -4,6 +4,7 @@ pub(crate) mod cert;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod diagnose;
 pub(crate) mod doctor;
 pub(crate) mod man;
 mod private;

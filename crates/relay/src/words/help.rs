@@ -8,6 +8,20 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
         "A local relay that lets AI coding agents survive services that run out of capacity",
         "运行在本机的中继：模型服务容量不足时，让 AI 编程助手不中断",
     ),
+    ("Say what is the matter: me, my account, or the model?", "判断问题出在哪里：是我、我的账号，还是模型"),
+    (
+        "One verdict and what speaks for it, from the last calls of all sessions, other models, and the way to the services. No model is asked, nothing is changed, and no credential is sent or printed",
+        "根据所有会话最近的请求、其他模型以及到各服务的网络，给出一个结论及其依据。不请求任何模型，不改动任何内容，也不发送或打印凭据",
+    ),
+    ("How far to look back: 30min, 12h, 7d", "查看多久以来的记录：30min、12h、7d"),
+    (
+        "Write a report for a bug tracker to FILE, or with `-` to standard output",
+        "把用于提交问题的报告写入 FILE，`-` 表示标准输出",
+    ),
+    (
+        "Markdown, in English: versions, the settings in force with secrets masked, the verdict, and the last calls that met trouble. No key, no prompt, no name of a user or of a home folder is in it",
+        "英文 Markdown：版本、生效的设置（机密已遮盖）、结论，以及最近出问题的请求。不含密钥、提示词、用户名或主目录名",
+    ),
     ("Examples:", "示例："),
     ("listen on 127.0.0.1:8787, for all your clients", "监听 127.0.0.1:8787，供所有客户端使用"),
     (

@@ -32,6 +32,7 @@ use relay_core::words::Table;
 
 pub mod cli;
 pub mod demo;
+pub mod diagnose;
 pub mod doctor;
 pub mod door;
 pub(crate) mod help;
@@ -55,6 +56,7 @@ pub const TABLES: &[Table] = &[
     relay_core::notice::words::TABLE,
     cli::TABLE,
     demo::TABLE,
+    diagnose::TABLE,
     doctor::TABLE,
     door::TABLE,
     history::TABLE,
