@@ -304,7 +304,7 @@ mod tests {
     }
 
     /// Every verb, with words that it needs to be complete.
-    const VERBS: [(&str, &str); 26] = [
+    const VERBS: [(&str, &str); 27] = [
         ("serve", ""),
         ("run", " codex"),
         ("setup", ""),
@@ -313,6 +313,7 @@ mod tests {
         ("send", " http://localhost/"),
         ("doctor", ""),
         ("diagnose", ""),
+        ("replay", " calls.jsonl"),
         ("selftest", ""),
         ("status", ""),
         ("health", ""),

@@ -46,6 +46,7 @@ mod profile;
 pub mod proxy;
 pub mod recorded;
 pub mod reload;
+pub mod replay;
 pub mod reply;
 mod request_ids;
 pub mod run;

@@ -9,7 +9,7 @@ use steady_relay::cli::{self, Asked, Cli, Verb};
 use steady_relay::words;
 
 use crate::verbs::{
-    Failure, cert, completions, config, demo, diagnose, doctor, man, run, say, selftest, send, serve,
+    Failure, cert, completions, config, demo, diagnose, doctor, man, replay, run, say, selftest, send, serve,
     service, setup, status,
 };
 
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Verb::Send(options) => send::send(&cli.flags, options),
         Verb::Doctor(options) => doctor::doctor(&cli.flags, options),
         Verb::Diagnose(options) => diagnose::diagnose(&cli.flags, options),
+        Verb::Replay(options) => replay::replay(&cli.flags, options),
         Verb::Selftest(options) => selftest::selftest(&cli.flags, options),
         Verb::Status { json } => status::status(&cli.flags, *json),
         Verb::Health { json } => status::health(&cli.flags, *json),

@@ -117,13 +117,14 @@ impl Flags {
 }
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
-pub(super) const FLAGS_OF: [(&[&str], &[&str]); 17] = [
+pub(super) const FLAGS_OF: [(&[&str], &[&str]); 18] = [
     (&["run"], OF_RUN),
     (&["setup"], &["listen", "port", "config", "env_file", "state_dir"]),
     (&["undo"], &["state_dir"]),
     (&["send"], OF_SEND),
     (&["doctor"], OF_SETTINGS),
     (&["diagnose"], OF_SETTINGS),
+    (&["replay"], OF_SETTINGS),
     (&["selftest"], &["upstream", "config", "profile", "env_file"]),
     (&["status"], OF_ASKING),
     (&["health"], OF_ASKING),

@@ -8,6 +8,7 @@ pub(crate) mod diagnose;
 pub(crate) mod doctor;
 pub(crate) mod man;
 mod private;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod selftest;
 pub(crate) mod send;

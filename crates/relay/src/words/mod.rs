@@ -39,6 +39,7 @@ pub(crate) mod help;
 pub mod history;
 pub mod https;
 pub mod live;
+pub mod replay;
 pub mod rule;
 pub mod run;
 pub mod selftest;
@@ -62,6 +63,7 @@ pub const TABLES: &[Table] = &[
     history::TABLE,
     https::TABLE,
     live::TABLE,
+    replay::TABLE,
     rule::TABLE,
     run::TABLE,
     selftest::TABLE,

@@ -12,6 +12,8 @@ mod child;
 #[expect(dead_code, reason = "other tests use the rest")]
 mod program;
 #[cfg(test)]
+mod replaying;
+#[cfg(test)]
 mod report;
 #[cfg(test)]
 mod scene;
