@@ -180,6 +180,7 @@ async fn nothing_wrong_and_too_little_to_tell() {
     is(&after(good(), 0, "").await, "too_little", "nobody");
 }
 
+#[cfg(feature = "history")]
 #[tokio::test]
 async fn calls_of_a_relay_that_has_ended_are_known_by_the_history() {
     let up = always(refusal(401, "invalid_api_key")).await;

@@ -89,6 +89,7 @@ async fn what_is_no_file_of_calls_is_refused_with_a_hint() {
         (&["replay", "odd.jsonl"][..], "odd.jsonl: line 1 is no recorded call: "),
         (&["replay", "empty.jsonl"], "there is no recorded call in it"),
         (&["replay", "none.jsonl"], "it cannot be read: "),
+        #[cfg(feature = "history")]
         (&["replay", "--since", "1h", "--port", "1"], "there is no history at "),
         (&["replay"], "<FILE>"),
         (&["replay", "odd.jsonl", "--since", "1h"], "cannot be used with"),
