@@ -304,7 +304,7 @@ mod tests {
     }
 
     /// Every verb, with words that it needs to be complete.
-    const VERBS: [(&str, &str); 28] = [
+    const VERBS: [(&str, &str); 30] = [
         ("serve", ""),
         ("run", " codex"),
         ("setup", ""),
@@ -312,6 +312,8 @@ mod tests {
         ("demo", ""),
         ("send", " http://localhost/"),
         ("doctor", ""),
+        ("diagnose", ""),
+        ("replay", " calls.jsonl"),
         ("selftest", ""),
         ("why", ""),
         ("stats", ""),

@@ -9,8 +9,8 @@ use steady_relay::cli::{self, Asked, Cli, Verb};
 use steady_relay::words;
 
 use crate::verbs::{
-    Failure, cert, completions, config, demo, doctor, man, run, say, selftest, send, serve, service, setup,
-    status, top,
+    Failure, cert, completions, config, demo, diagnose, doctor, man, replay, run, say, selftest, send, serve,
+    service, setup, status, top,
 };
 
 fn main() -> ExitCode {
@@ -30,6 +30,8 @@ fn main() -> ExitCode {
         Verb::Man { dir } => man::man(dir.as_deref()),
         Verb::Send(options) => send::send(&cli.flags, options),
         Verb::Doctor(options) => doctor::doctor(&cli.flags, options),
+        Verb::Diagnose(options) => diagnose::diagnose(&cli.flags, options),
+        Verb::Replay(options) => replay::replay(&cli.flags, options),
         Verb::Selftest(options) => selftest::selftest(&cli.flags, options),
         Verb::Status { json } => status::status(&cli.flags, *json),
         Verb::Top => top::top(&cli.flags),

@@ -123,6 +123,8 @@ pub(super) const FLAGS_OF: &[(&[&str], &[&str])] = &[
     (&["undo"], &["state_dir"]),
     (&["send"], OF_SEND),
     (&["doctor"], OF_SETTINGS),
+    (&["diagnose"], OF_SETTINGS),
+    (&["replay"], OF_SETTINGS),
     (&["selftest"], &["upstream", "config", "profile", "env_file"]),
     (&["status"], OF_ASKING),
     (&["top"], OF_ASKING),

@@ -7,9 +7,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::demo;
+use crate::diagnose;
 use crate::doctor;
 use crate::https;
 use crate::recorded::TestRule;
+use crate::replay;
 use crate::selftest;
 use crate::send;
 use crate::service;
@@ -60,6 +62,18 @@ pub enum Verb {
     /// changed, and no credential is sent or printed. `--upstream` asks that service alone.
     #[command(after_help = DOCTOR_EXAMPLES, after_long_help = DOCTOR_EXAMPLES)]
     Doctor(doctor::Options),
+    /// Say what is the matter: me, my account, or the model?
+    ///
+    /// One verdict and what speaks for it, from the last calls of all sessions, other models, and the way to the
+    /// services. No model is asked, nothing is changed, and no credential is sent or printed.
+    #[command(after_help = DIAGNOSE_EXAMPLES, after_long_help = DIAGNOSE_EXAMPLES)]
+    Diagnose(diagnose::Options),
+    /// Decide recorded calls again with the present settings, and say what would differ.
+    ///
+    /// A setting can be tried on last week's calls, and a bug report becomes a test. Nothing is sent anywhere: the
+    /// answers are the recorded ones, and time is only counted.
+    #[command(after_help = REPLAY_EXAMPLES, after_long_help = REPLAY_EXAMPLES)]
+    Replay(replay::Options),
     /// Send one small request through a relay, and say how long each part took.
     ///
     /// A relay in this process, with the present settings. It asks a pretend service in this process; with `--upstream`
@@ -253,6 +267,17 @@ const DOCTOR_EXAMPLES: &str = "Exit codes: 0 nothing fails; 1 something does.
 Examples:
   steady-relay doctor
   steady-relay doctor --upstream gateway --json";
+
+const DIAGNOSE_EXAMPLES: &str = "Examples:
+  steady-relay diagnose
+  steady-relay diagnose --since 12h --report report.md";
+
+const REPLAY_EXAMPLES: &str =
+    "Exit codes: 0 nothing would differ; 1 something would; 2 wrong usage, settings or file.
+
+Examples:
+  steady-relay replay --since 7d --profile patient
+  steady-relay replay report.md --config try.toml --json";
 
 const SELFTEST_EXAMPLES: &str =
     "Exit codes: 0 a request goes through, or a service was reached that wants a key; else as

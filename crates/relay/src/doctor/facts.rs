@@ -162,6 +162,8 @@ pub struct Answered {
     pub status: u16,
     /// It is a web page.
     pub is_page: bool,
+    /// An edge in front of it asks for a browser check.
+    pub is_challenge: bool,
     /// How many seconds this machine's clock is ahead.
     pub ahead: Option<i64>,
     /// The status of `/health`, where it was asked for.

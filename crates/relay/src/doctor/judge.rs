@@ -16,7 +16,7 @@ use crate::words::doctor as words;
 /// A clock that is off by so many seconds shortens and lengthens the waits that services ask for by dates.
 const OFF: i64 = 60;
 /// And by so many, certificates and sign-ins are refused.
-const FAR_OFF: i64 = 300;
+pub(crate) const FAR_OFF: i64 = 300;
 /// A call that is sent and unanswered for so long hangs, as likely as not: the usual limit on a first byte.
 const HANGING_S: f64 = 900.0;
 /// So many calls lost, and none saved, are no matter of capacity.
@@ -134,7 +134,7 @@ impl Judge<'_> {
     fn upstreams(&self, all: All<'_>) {
         let (lang, facts) = (self.lang, self.facts);
         for asked in &facts.upstreams {
-            self.upstream(all, asked);
+            all.extend(upstream(lang, asked));
         }
         if facts.more_upstreams > 0 {
             skip(lang, all, Check::Upstream, &words::upstreams_more(lang, facts.more_upstreams as u64));
@@ -154,47 +154,6 @@ impl Judge<'_> {
             _ => (Level::Ok, words::clock_ok(lang)),
         };
         add(all, Check::Clock, level, &words);
-    }
-
-    fn upstream(&self, all: All<'_>, asked: &Asked) {
-        let lang = self.lang;
-        let way = match &asked.via {
-            Some(proxy) => words::way_by(lang, &asked.origin, proxy),
-            None => asked.origin.clone(),
-        };
-        let name = &asked.name;
-        let answered = match &asked.answer {
-            Ok(answered) => answered,
-            Err(why) => {
-                let say = match why.step {
-                    Step::Dns => words::unreached_dns,
-                    Step::Connect => words::unreached_connect,
-                    Step::Tls => words::unreached_tls,
-                    Step::Certificate => words::unreached_certificate,
-                    Step::Proxy => words::unreached_proxy,
-                    Step::Answer => words::unreached_answer,
-                    Step::Itself => words::unreached_itself,
-                };
-                let level = if asked.is_used { Level::Fail } else { Level::Warn };
-                add(all, Check::Upstream, level, &say(lang, name, &way, &why.detail));
-                return;
-            }
-        };
-        add(all, Check::Upstream, Level::Ok, &words::reached(lang, name, &way));
-        let status = u64::from(answered.status);
-        let (level, words) = match answered.status {
-            200..300 if answered.is_page => (Level::Warn, words::path_page(lang, name, &asked.path)),
-            300..400 => (Level::Warn, words::path_elsewhere(lang, name, &asked.path, status)),
-            404 | 410 => (Level::Warn, words::path_missing(lang, name, &asked.path, status)),
-            500.. => (Level::Warn, words::path_failing(lang, name, &asked.path, status)),
-            _ => match answered.health {
-                Some(health) if health != 200 => {
-                    (Level::Ok, words::path_no_health(lang, name, status, u64::from(health)))
-                }
-                Some(_) | None => (Level::Ok, words::path_ok(lang, name, &asked.path, status)),
-            },
-        };
-        add(all, Check::Path, level, &words);
     }
 
     fn way(&self, all: All<'_>) {
@@ -362,6 +321,45 @@ impl Judge<'_> {
             add(all, Check::FileModes, Level::Ok, &words::files_ok(lang));
         }
     }
+}
+
+/// What asking one upstream came to: whether it is reached, and, where it is, what it answers.
+pub(crate) fn upstream(lang: Lang, asked: &Asked) -> Vec<Finding> {
+    let way = match &asked.via {
+        Some(proxy) => words::way_by(lang, &asked.origin, proxy),
+        None => asked.origin.clone(),
+    };
+    let name = &asked.name;
+    let answered = match &asked.answer {
+        Ok(answered) => answered,
+        Err(why) => {
+            let say = match why.step {
+                Step::Dns => words::unreached_dns,
+                Step::Connect => words::unreached_connect,
+                Step::Tls => words::unreached_tls,
+                Step::Certificate => words::unreached_certificate,
+                Step::Proxy => words::unreached_proxy,
+                Step::Answer => words::unreached_answer,
+                Step::Itself => words::unreached_itself,
+            };
+            let level = if asked.is_used { Level::Fail } else { Level::Warn };
+            return vec![Finding::new(Check::Upstream, level, &say(lang, name, &way, &why.detail))];
+        }
+    };
+    let (status, reached) = (u64::from(answered.status), words::reached(lang, name, &way));
+    let (level, words) = match answered.status {
+        200..300 if answered.is_page => (Level::Warn, words::path_page(lang, name, &asked.path)),
+        300..400 => (Level::Warn, words::path_elsewhere(lang, name, &asked.path, status)),
+        404 | 410 => (Level::Warn, words::path_missing(lang, name, &asked.path, status)),
+        500.. => (Level::Warn, words::path_failing(lang, name, &asked.path, status)),
+        _ => match answered.health {
+            Some(health) if health != 200 => {
+                (Level::Ok, words::path_no_health(lang, name, status, u64::from(health)))
+            }
+            Some(_) | None => (Level::Ok, words::path_ok(lang, name, &asked.path, status)),
+        },
+    };
+    vec![Finding::new(Check::Upstream, Level::Ok, &reached), Finding::new(Check::Path, level, &words)]
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //! A record holds labels, numbers and names of ours: no header, no body, no words of a service, by the types of
 //! [`relay_core::event`].
 
-mod assemble;
+pub(crate) mod assemble;
 mod point;
 pub mod recent;
 pub mod record;

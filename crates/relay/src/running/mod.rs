@@ -25,6 +25,7 @@ use tokio::net::TcpStream;
 pub use who::Who;
 
 use crate::guard::TOKEN_HEADER;
+use crate::history::record::CallRecord;
 
 /// How long a relay on this machine may take to answer.
 const WITHIN: Duration = Duration::from_secs(3);
@@ -61,6 +62,19 @@ pub async fn calls(at: SocketAddr, token: Option<&str>, since: u64) -> Result<Va
     let body = read(at, &format!("/__steady/calls?since={since}"), token).await?;
     let is_page = |page: &Value| page["change"].is_u64() && page["calls"].is_array();
     serde_json::from_slice(&body).ok().filter(is_page).ok_or_else(|| who::by_body(&body))
+}
+
+/// The calls that a relay there has in memory, those that are open among them.
+///
+/// # Errors
+/// As [`look`].
+pub async fn call_records(at: SocketAddr, token: Option<&str>) -> Result<Vec<CallRecord>, Who> {
+    #[derive(serde::Deserialize)]
+    struct Page {
+        calls: Vec<CallRecord>,
+    }
+    let page = calls(at, token, 0).await?;
+    serde_json::from_value(page).map(|page: Page| page.calls).map_err(|_other| Who::Relay)
 }
 
 /// Whether a relay there lives.

@@ -8,38 +8,14 @@ use steady_relay::doctor::gather::{Patient, gather};
 use steady_relay::doctor::judge::judge;
 use steady_relay::doctor::{Options, report};
 use steady_relay::proxy::SystemProxies;
-use steady_relay::settings::{Issue, Loaded};
+use steady_relay::settings::{Issue, Loaded, Shown};
 use steady_relay::words::{self, lang, start};
 
 use super::{Failure, Process, block_on, files, lang_of_data, places, print, try_load};
 
 /// Looks, and prints what was found; 1 where something does not work.
 pub(crate) fn doctor(flags: &Flags, options: &Options) -> Result<u8, Failure> {
-    let files = files(flags);
-    let places = places(flags, &files);
-    let said = |words: &str| words::settings::said(lang_of_data(options.json), words);
-    // Settings that cannot be read are one trouble among others, and the rest is looked at as without any.
-    let (config, settings) = match try_load(flags, &files) {
-        Ok(Loaded { config, notices, file, .. }) => {
-            words::settle(config.lang);
-            let file = file.map(|file| file.display().to_string());
-            let notes = notices.iter().map(|notice| said(notice)).collect();
-            (config, Settings { file, errors: Vec::new(), notes })
-        }
-        Err(error) => {
-            let told = |issue: &Issue| (format!("{}: {}", issue.at, said(&issue.what)), said(&issue.hint));
-            let errors = error.issues.iter().map(told).collect();
-            (relay_core::Config::default(), Settings { file: None, errors, notes: Vec::new() })
-        }
-    };
-    let patient = Patient {
-        config,
-        settings,
-        places,
-        env: &Process,
-        proxies: SystemProxies::found(),
-        folder: std::env::current_dir().unwrap_or_default(),
-    };
+    let (patient, _shown) = patient(flags, options.json);
     let facts = block_on(async { Ok(gather(patient).await) })?;
     let findings = judge(lang_of_data(options.json), &facts);
     let code = report::exit_code(&findings);
@@ -53,4 +29,35 @@ pub(crate) fn doctor(flags: &Flags, options: &Options) -> Result<u8, Failure> {
         }
         Ok(()) | Err(_) => Ok(code),
     }
+}
+
+/// What is looked at, and the settings key by key. Settings that cannot be read are one trouble among others, and the
+/// rest is looked at as without any.
+pub(super) fn patient(flags: &Flags, is_json: bool) -> (Patient<'static>, Vec<Shown>) {
+    let files = files(flags);
+    let places = places(flags, &files);
+    let said = |words: &str| words::settings::said(lang_of_data(is_json), words);
+    let (config, settings, shown) = match try_load(flags, &files) {
+        Ok(Loaded { config, notices, file, shown, .. }) => {
+            words::settle(config.lang);
+            let file = file.map(|file| file.display().to_string());
+            let notes = notices.iter().map(|notice| said(notice)).collect();
+            (config, Settings { file, errors: Vec::new(), notes }, shown)
+        }
+        Err(error) => {
+            let told = |issue: &Issue| (format!("{}: {}", issue.at, said(&issue.what)), said(&issue.hint));
+            let errors = error.issues.iter().map(told).collect();
+            let settings = Settings { file: None, errors, notes: Vec::new() };
+            (relay_core::Config::default(), settings, Vec::new())
+        }
+    };
+    let patient = Patient {
+        config,
+        settings,
+        places,
+        env: &Process,
+        proxies: SystemProxies::found(),
+        folder: std::env::current_dir().unwrap_or_default(),
+    };
+    (patient, shown)
 }

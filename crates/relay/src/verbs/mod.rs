@@ -4,11 +4,13 @@ pub(crate) mod cert;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod diagnose;
 pub(crate) mod doctor;
 #[cfg(feature = "history")]
 mod history;
 pub(crate) mod man;
 mod private;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod selftest;
 pub(crate) mod send;

@@ -8,6 +8,44 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
         "A local relay that lets AI coding agents survive services that run out of capacity",
         "运行在本机的中继：模型服务容量不足时，让 AI 编程助手不中断",
     ),
+    ("Say what is the matter: me, my account, or the model?", "判断问题出在哪里：是我、我的账号，还是模型"),
+    (
+        "One verdict and what speaks for it, from the last calls of all sessions, other models, and the way to the services. No model is asked, nothing is changed, and no credential is sent or printed",
+        "根据所有会话最近的请求、其他模型以及到各服务的网络，给出一个结论及其依据。不请求任何模型，不改动任何内容，也不发送或打印凭据",
+    ),
+    ("How far to look back: 30min, 12h, 7d", "查看多久以来的记录：30min、12h、7d"),
+    (
+        "Write a report for a bug tracker to FILE, or with `-` to standard output",
+        "把用于提交问题的报告写入 FILE，`-` 表示标准输出",
+    ),
+    (
+        "Markdown, in English: versions, the settings in force with secrets masked, the verdict, and the last calls that met trouble. No key, no prompt, no name of a user or of a home folder is in it",
+        "英文 Markdown：版本、生效的设置（机密已遮盖）、结论，以及最近出问题的请求。不含密钥、提示词、用户名或主目录名",
+    ),
+    (
+        "Decide recorded calls again with the present settings, and say what would differ",
+        "用当前设置重新决定录制的请求，并说明会有哪些不同",
+    ),
+    (
+        "A setting can be tried on last week's calls, and a bug report becomes a test. Nothing is sent anywhere: the answers are the recorded ones, and time is only counted",
+        "可以用上周的请求试验一项设置，问题报告也可成为测试。不会发送任何内容：响应取自记录，时间只是计算出来的",
+    ),
+    (
+        "Recorded calls as JSON lines, or a report of `diagnose`; `-` for standard input",
+        "录制的请求（每行一个 JSON），或 `diagnose` 的报告；`-` 表示标准输入",
+    ),
+    (
+        "Replay the calls of the last hours or days from the history: 12h, 7d",
+        "重放历史记录中最近几小时或几天的请求：12h、7d",
+    ),
+    (
+        "The seed of chance, for waits that were not recorded [default: 1]",
+        "随机种子，用于没有录制的等待 [默认值：1]",
+    ),
+    (
+        "Exit codes: 0 nothing would differ; 1 something would; 2 wrong usage, settings or file",
+        "退出码：0 没有不同；1 有不同；2 用法、设置或文件有误",
+    ),
     ("Examples:", "示例："),
     ("listen on 127.0.0.1:8787, for all your clients", "监听 127.0.0.1:8787，供所有客户端使用"),
     (

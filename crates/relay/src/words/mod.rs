@@ -32,6 +32,7 @@ use relay_core::words::Table;
 
 pub mod cli;
 pub mod demo;
+pub mod diagnose;
 pub mod doctor;
 pub mod door;
 pub mod held;
@@ -39,6 +40,7 @@ pub(crate) mod help;
 pub mod history;
 pub mod https;
 pub mod live;
+pub mod replay;
 pub mod rule;
 pub mod run;
 pub mod selftest;
@@ -61,12 +63,14 @@ pub const TABLES: &[Table] = &[
     relay_core::notice::words::TABLE,
     cli::TABLE,
     demo::TABLE,
+    diagnose::TABLE,
     doctor::TABLE,
     door::TABLE,
     held::TABLE,
     history::TABLE,
     https::TABLE,
     live::TABLE,
+    replay::TABLE,
     rule::TABLE,
     run::TABLE,
     selftest::TABLE,

@@ -6,6 +6,7 @@ mod clients;
 mod machine;
 mod upstreams;
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,26 +46,65 @@ pub struct Patient<'a> {
 
 /// Gathers everything.
 pub async fn gather(patient: Patient<'_>) -> Facts {
-    let Patient { config, settings, places, env, proxies, folder } = patient;
-    let at = running::address(&config);
+    let env = patient.env;
     let text = |name: &str| env.value(name).and_then(|value| value.into_string().ok());
     let folders = Folders::on(&on_this::machine());
-    let read = |path: &Path| Files::anew().read(path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let read = read_text;
     let plan = folders.as_ref().and_then(|folders| machine::plan(&folders.codex, &read));
-    let known = upstreams::Known { signed_in: upstreams::signed_in(folders.as_ref(), &read, &text) };
-    let mut facts = Facts {
-        settings,
-        at: at.to_string(),
-        own_proxy: own_proxy(&config, &proxies, at),
+    let Patient { config, places, folder, .. } = &patient;
+    let seen = Facts {
         catching: crate::proxy::catching_clients(&text).map(str::to_owned),
         plan: plan.map(|plan| plan.name()),
         is_routed: config.upstreams.get("chatgpt").is_some_and(|entry| !entry.headers.is_empty()),
-        open_files: machine::open_files(&config, &places),
-        odd_env_files: machine::odd_env_files(&places, &folder, folders.as_ref()),
+        open_files: machine::open_files(config, places),
+        odd_env_files: machine::odd_env_files(places, folder, folders.as_ref()),
         has_tls: config.tls,
         ..Facts::default()
     };
-    let (tls, mut certificates) = match tls::client_config(&config.ca_files) {
+    let relay = RelayAt::of(config);
+    let manager = Manager::here(env, words::lang());
+    let nobody = BTreeSet::new();
+    let (way, clients, service, (versions, silent_clients), localhost, wsl) = tokio::join!(
+        way(patient, &nobody),
+        clients(relay),
+        service(manager),
+        machine::versions(),
+        machine::localhost(),
+        machine::wsl(),
+    );
+    let mut certificates = way.certificates;
+    certificates.extend(machine::certificates(&text));
+    let Facts { settings, at, here, memory, upstreams, more_upstreams, own_proxy, .. } = way;
+    Facts {
+        settings,
+        at,
+        here,
+        memory,
+        upstreams,
+        more_upstreams,
+        own_proxy,
+        certificates,
+        clients,
+        service,
+        versions,
+        silent_clients,
+        localhost,
+        wsl,
+        ..seen
+    }
+}
+
+/// Gathers what lies between the relay and the services, and nothing of the clients. Where calls went to some upstreams
+/// of the settings, these are asked.
+pub async fn way(patient: Patient<'_>, called: &BTreeSet<String>) -> Facts {
+    let Patient { config, settings, env, proxies, .. } = patient;
+    let at = running::address(&config);
+    let text = |name: &str| env.value(name).and_then(|value| value.into_string().ok());
+    let folders = Folders::on(&on_this::machine());
+    let signed_in = upstreams::signed_in(folders.as_ref(), &read_text, &text);
+    let known = upstreams::Known { signed_in, called };
+    let own_proxy = own_proxy(&config, &proxies, at);
+    let (tls, certificates) = match tls::client_config(&config.ca_files) {
         Ok((tls, _notices)) => (Some(tls), Vec::new()),
         Err(error) => {
             let words = error.to_string();
@@ -73,8 +113,6 @@ pub async fn gather(patient: Patient<'_>) -> Facts {
             (None, vec![("ca_file, SSL_CERT_FILE".to_owned(), what)])
         }
     };
-    certificates.extend(machine::certificates(&text));
-    facts.certificates = certificates;
     let asked = async {
         match tls {
             Some(tls) => upstreams::ask(&config, known, (&tls, Arc::new(proxies)), at).await,
@@ -82,22 +120,22 @@ pub async fn gather(patient: Patient<'_>) -> Facts {
         }
     };
     let token = config.token.as_ref().map(Secret::expose);
-    let manager = Manager::here(env, words::lang());
-    let (here, asked, clients, service, versions, localhost, wsl) = tokio::join!(
-        here(at, token),
-        asked,
-        clients(RelayAt::of(&config)),
-        service(manager),
-        machine::versions(),
-        machine::localhost(),
-        machine::wsl(),
-    );
-    (facts.here, facts.memory) = here;
-    (facts.upstreams, facts.more_upstreams) = asked;
-    (facts.clients, facts.service) = (clients, service);
-    (facts.versions, facts.silent_clients) = versions;
-    (facts.localhost, facts.wsl) = (localhost, wsl);
-    facts
+    let ((here, memory), (upstreams, more_upstreams)) = tokio::join!(here(at, token), asked);
+    Facts {
+        settings,
+        at: at.to_string(),
+        here,
+        memory,
+        upstreams,
+        more_upstreams,
+        own_proxy,
+        certificates,
+        ..Facts::default()
+    }
+}
+
+fn read_text(path: &Path) -> Option<String> {
+    Files::anew().read(path).ok().and_then(|bytes| String::from_utf8(bytes).ok())
 }
 
 /// What is at the relay's address, and how much memory it takes. The relay takes `[::1]` beside 127.0.0.1.

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::header::{ACCEPT, CONTENT_TYPE, DATE, HOST, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};
 use http_body_util::Empty;
 use relay_core::config::{Config, shipped_upstreams};
 use serde_json::Value;
@@ -34,10 +34,15 @@ const HEALTH: Duration = Duration::from_secs(3);
 /// What every service of these protocols has, and what costs nothing.
 const LIST: &str = "/v1/models";
 
+/// How Cloudflare says that it asks for a browser check.
+const MITIGATED: HeaderName = HeaderName::from_static("cf-mitigated");
+
 /// What is known of the user's accounts.
-pub(super) struct Known {
+pub(super) struct Known<'a> {
     /// The shipped upstreams that somebody here is signed in at, or has a key for.
     pub(super) signed_in: BTreeSet<&'static str>,
+    /// The upstreams that calls went to; where any of them is in the settings, these alone are used.
+    pub(super) called: &'a BTreeSet<String>,
 }
 
 /// Where somebody is signed in, by what lies around. No value is looked at.
@@ -68,7 +73,7 @@ pub(super) fn signed_in(
 /// left out.
 pub(super) async fn ask(
     config: &Config,
-    known: Known,
+    known: Known<'_>,
     (tls, proxies): (&rustls::ClientConfig, Arc<SystemProxies>),
     relay: SocketAddr,
 ) -> (Vec<Asked>, usize) {
@@ -87,10 +92,15 @@ pub(super) async fn ask(
 }
 
 /// Those that are asked, and whether they are used for sure.
-fn chosen(config: &Config, targets: &Targets, known: &Known) -> (Vec<Arc<Upstream>>, bool) {
+fn chosen(config: &Config, targets: &Targets, known: &Known<'_>) -> (Vec<Arc<Upstream>>, bool) {
     let all: Vec<_> = targets.all().cloned().collect();
     if config.upstream.is_some() {
         return (all.into_iter().take(1).collect(), true);
+    }
+    let called: Vec<_> =
+        all.iter().filter(|upstream| known.called.contains(&upstream.name)).cloned().collect();
+    if !called.is_empty() {
+        return (called, true);
     }
     let shipped = shipped_upstreams();
     let is_used = |upstream: &Arc<Upstream>| {
@@ -141,10 +151,13 @@ impl Asking {
             return Err(unreached(Step::Itself, ""));
         }
         let response = self.get(upstream, target.path_and_query.as_str()).await?;
-        let text = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let text = |name: HeaderName| {
+            response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok())
+        };
         let is_page = text(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"));
         let ahead = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok()).map(ahead);
-        Ok(Answered { status: response.status().as_u16(), is_page, ahead, health: None })
+        let is_challenge = text(MITIGATED) == Some("challenge");
+        Ok(Answered { status: response.status().as_u16(), is_page, is_challenge, ahead, health: None })
     }
 
     /// What a server of one's own says at `/health`; of the clouds, none has it.
@@ -212,7 +225,7 @@ mod tests {
     fn names(text: &str, signed_in: &[&'static str]) -> (Vec<String>, bool) {
         let flags = Flags { config: Some("config.toml".into()), ..Flags::default() };
         let config = load(&flags, &NO_VARIABLES, &|_| Ok(text.as_bytes().to_vec())).unwrap().config;
-        let known = Known { signed_in: signed_in.iter().copied().collect() };
+        let known = Known { signed_in: signed_in.iter().copied().collect(), called: &BTreeSet::new() };
         let (chosen, is_used) = chosen(&config, &Targets::of(&config), &known);
         (chosen.iter().map(|upstream| upstream.name.clone()).collect(), is_used)
     }
@@ -226,6 +239,19 @@ mod tests {
         assert_eq!(names(own, &["gemini"]), (vec!["gemini".to_owned(), "gw".to_owned()], true));
         let one = format!("[relay]\nupstream = \"gw\"\n{own}");
         assert_eq!(names(&one, &["gemini"]), (vec!["gw".to_owned()], true));
+    }
+
+    #[test]
+    fn those_that_calls_went_to_come_before_all_others() {
+        let config = Config::default();
+        let chosen = |called: &[&str]| {
+            let called = called.iter().map(|name| (*name).to_owned()).collect();
+            let known = Known { signed_in: BTreeSet::from(["chatgpt"]), called: &called };
+            let (chosen, _) = chosen(&config, &Targets::of(&config), &known);
+            chosen.iter().map(|upstream| upstream.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(chosen(&["openai", "gone.example"]), ["openai"]);
+        assert_eq!(chosen(&["gone.example"]), ["chatgpt"]);
     }
 
     #[test]
