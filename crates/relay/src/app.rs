@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 
+use crate::alerts;
 use crate::clock::{Clock, SystemClock};
 use crate::history::Recorder;
 use crate::https::Https;
@@ -86,6 +87,7 @@ impl Relay {
         accepting.spawn(keep_learned(Arc::clone(&current)));
         accepting.spawn(keep_certificate(Arc::clone(&current)));
         accepting.spawn(warm::keep(Arc::clone(&current)));
+        accepting.spawn(alerts::deliver(Arc::clone(&current)));
         for socket in sockets {
             accepting.spawn(accept(door.clone(), socket));
         }

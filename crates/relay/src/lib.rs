@@ -5,6 +5,7 @@
 //! the way is an event for the [`observe`]rs.
 
 mod admin;
+mod alerts;
 mod answer;
 pub mod app;
 mod bell;

@@ -13,6 +13,7 @@ use relay_core::event::CallId;
 use relay_core::ledger::Ledger;
 use tokio::sync::watch;
 
+use crate::alerts::Alerts;
 use crate::body::{Room, SendBody};
 use crate::body_text::Reader;
 use crate::clock::{Clock, drawn};
@@ -80,6 +81,7 @@ pub(crate) struct Lasting {
     pub(crate) observers: Observers,
     pub(crate) status: Arc<Status>,
     pub(crate) recorder: Option<Arc<Recorder>>,
+    pub(crate) alerts: Arc<Alerts>,
     pub(crate) started: Moment,
     pub(crate) reader: Reader,
     pub(crate) hop: Hop,
@@ -110,6 +112,8 @@ impl Shared {
         // First: what others tell of is counted by then.
         observers.insert(0, Arc::clone(&status) as Arc<dyn Observer>);
         observers.extend(recorder.clone().map(|recorder| recorder as Arc<dyn Observer>));
+        let alerts = Arc::new(Alerts::new(Arc::clone(&clock), &config));
+        observers.push(Arc::clone(&alerts) as Arc<dyn Observer>);
         let observers = Observers::new(observers);
         let proxies = Proxies::new(system_proxies.clone(), config.proxy.clone(), listening.clone());
         if let Some(words) = proxies.advice() {
@@ -134,6 +138,7 @@ impl Shared {
                 observers,
                 status,
                 recorder,
+                alerts,
                 started: clock.now(),
                 reader: Reader::default(),
                 clock,
@@ -167,6 +172,7 @@ impl Shared {
         targets: Targets,
         tls: Option<Arc<rustls::ClientConfig>>,
     ) -> Self {
+        self.alerts.set(&config);
         let same_connections = tls.is_none() && limits(&config) == limits(&self.config);
         let tls = tls.unwrap_or_else(|| Arc::clone(&self.tls));
         let upstreams = if same_connections {

@@ -89,7 +89,7 @@ fn writer(
             say.lock().unwrap_or_else(std::sync::PoisonError::into_inner)(
                 crate::words::history::not_recorded(crate::words::lang(), &why.to_string()),
             );
-            Writer::default()
+            Writer::without(why.to_string())
         }
     }
 }

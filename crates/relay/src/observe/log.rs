@@ -225,6 +225,11 @@ impl Observer for Log {
         }
     }
 
+    fn file(&self) -> Option<(&'static str, Option<String>)> {
+        let outlet = self.outlets.iter().find(|outlet| outlet.medium == Medium::File)?;
+        Some(("log", outlet.queue.trouble()))
+    }
+
     fn notice(&self, notice: &Notice) {
         let Some(record) = words(notice) else { return };
         if let (Notice::Lane(_), Some(live)) = (notice, self.live.get()) {

@@ -35,7 +35,8 @@ impl Desktop {
 }
 
 #[cfg(feature = "desktop")]
-fn tell(title: String, words: String) {
+/// Tells the desktop, without waiting for it.
+pub(crate) fn tell(title: String, words: String) {
     // It may wait for whoever shows it.
     tokio::task::spawn_blocking(move || {
         let mut notice = notify_rust::Notification::new();
@@ -45,7 +46,7 @@ fn tell(title: String, words: String) {
 }
 
 #[cfg(not(feature = "desktop"))]
-fn tell(_title: String, _words: String) {}
+pub(crate) fn tell(_title: String, _words: String) {}
 
 #[cfg(test)]
 mod tests {

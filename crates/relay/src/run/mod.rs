@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use child::{Ended, supervise};
+pub(crate) use desktop::tell as tell_desktop;
 pub use watch::{Link, Watch};
 
 pub use crate::sessions::SessionKey;

@@ -82,6 +82,7 @@ impl Build<'_> {
         config.log.level = layers.log_level.unwrap_or(config.log.level);
         config.log.format = layers.log_format.unwrap_or(config.log.format);
         config.history = HistorySettings { file: history, ..drafts.history.clone() };
+        config.alerts.clone_from(&drafts.alerts);
         config.allowed_origins.clone_from(&drafts.relay.allowed_origins);
         config.lang = layers.lang;
         config.state_dir = layers.state_dir.clone().or(state_dir).or_else(|| layers.usual_state_dir.clone());

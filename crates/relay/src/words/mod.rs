@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use relay_core::Lang;
 use relay_core::words::Table;
 
+pub mod alerts;
 pub mod cli;
 pub mod demo;
 pub mod doctor;
@@ -53,6 +54,7 @@ pub mod verbs;
 pub const TABLES: &[Table] = &[
     relay_core::answer::words::TABLE,
     relay_core::notice::words::TABLE,
+    alerts::TABLE,
     cli::TABLE,
     demo::TABLE,
     doctor::TABLE,

@@ -5,6 +5,8 @@
 //! `never_forever` in `budget`, `never_altered` in `bytes`, `never_leaked` in `leaks`.
 
 #[cfg(test)]
+mod alerts;
+#[cfg(test)]
 mod bodies;
 #[cfg(test)]
 mod breaks;
