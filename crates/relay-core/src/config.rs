@@ -3,9 +3,11 @@
 //! of a profile (that is `profile`). Every default is here, with its reason.
 
 mod alerts;
+mod snapshots;
 mod upstream;
 
 pub use alerts::{AlertSettings, WebhookUrl};
+pub use snapshots::SnapshotSettings;
 pub use upstream::{Http2, ProxyChoice, ProxyUrl, Secret, Upstream, UpstreamChoice, Warm, Websocket};
 
 use crate::client::Kind;
@@ -78,6 +80,8 @@ pub struct Config {
     pub history: HistorySettings,
     /// What a person is told of, and how.
     pub alerts: AlertSettings,
+    /// What is kept of calls that end badly.
+    pub snapshots: SnapshotSettings,
     /// The language of what clients are told. `None`: nobody chose one, so the surroundings of the program decide.
     pub lang: Option<Lang>,
     /// The folder for what outlives a restart. `None`: nothing tells where that could be, so nothing outlives it.
@@ -117,6 +121,7 @@ impl Default for Config {
             log: LogSettings::default(),
             history: HistorySettings::default(),
             alerts: AlertSettings::default(),
+            snapshots: SnapshotSettings::default(),
             lang: None,
             state_dir: None,
             metrics_port: None,
@@ -490,6 +495,15 @@ impl Config {
     pub fn history_file(&self) -> Option<PathBuf> {
         let usual = || self.state_dir.as_ref().map(|folder| folder.join("history.sqlite"));
         self.history.file.clone().or_else(usual).filter(|_| self.history.enabled)
+    }
+}
+
+impl Config {
+    /// The folder of snapshots, whether they are kept or not.
+    #[must_use]
+    pub fn snapshots_folder(&self) -> Option<PathBuf> {
+        let usual = || self.state_dir.as_ref().map(|folder| folder.join("snapshots"));
+        self.snapshots.folder.clone().or_else(usual)
     }
 }
 

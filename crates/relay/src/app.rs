@@ -162,6 +162,8 @@ impl Relay {
         shared.observers.notice(&Notice::Stopping { open: shared.open() });
         self.connections.lock().await.shutdown().await;
         save_learned(&shared).await;
+        // It waits for a disk, for a moment at most.
+        let _written = tokio::task::spawn_blocking(move || shared.snapshots.close()).await;
     }
 }
 

@@ -304,7 +304,7 @@ mod tests {
     }
 
     /// Every verb, with words that it needs to be complete.
-    const VERBS: [(&str, &str); 25] = [
+    const VERBS: [(&str, &str); 28] = [
         ("serve", ""),
         ("run", " codex"),
         ("setup", ""),
@@ -325,6 +325,9 @@ mod tests {
         ("cert show", ""),
         ("cert trust-help", ""),
         ("cert renew", ""),
+        ("snapshots list", ""),
+        ("snapshots show", " last"),
+        ("snapshots replay", " last"),
         ("service install", ""),
         ("service start", ""),
         ("service stop", ""),

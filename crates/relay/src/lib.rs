@@ -58,6 +58,7 @@ pub mod sessions;
 pub mod settings;
 pub mod setup;
 mod shared;
+pub mod snapshots;
 pub mod target;
 mod terminal;
 pub mod tls;

@@ -33,6 +33,7 @@ use crate::parked::Parked;
 use crate::proxy::{Proxies, SystemProxies};
 use crate::sessions::said::Page;
 use crate::sessions::{Session, Sessions};
+use crate::snapshots::Snapshots;
 use crate::target::{Upstream, Upstreams as Targets};
 use crate::upstream::{PoolLimits, Upstreams, Way};
 use crate::words::{lang, start};
@@ -82,6 +83,7 @@ pub(crate) struct Lasting {
     pub(crate) status: Arc<Status>,
     pub(crate) recorder: Option<Arc<Recorder>>,
     pub(crate) alerts: Arc<Alerts>,
+    pub(crate) snapshots: Snapshots,
     pub(crate) started: Moment,
     pub(crate) reader: Reader,
     pub(crate) hop: Hop,
@@ -139,6 +141,7 @@ impl Shared {
                 status,
                 recorder,
                 alerts,
+                snapshots: Snapshots::default(),
                 started: clock.now(),
                 reader: Reader::default(),
                 clock,

@@ -146,7 +146,8 @@ pub(crate) async fn deliver(current: Arc<ArcSwap<Shared>>) {
 fn look(alerts: &Alerts, shared: &Shared) {
     let now = alerts.clock.now();
     let mut found = Vec::new();
-    for (what, trouble) in shared.observers.files() {
+    let snapshots = shared.config.snapshots.enabled.then(|| ("snapshots", shared.snapshots.trouble()));
+    for (what, trouble) in shared.observers.files().chain(snapshots) {
         let trouble = trouble.map(|why| in_one_line(&why, SAID));
         found.extend(alerts.watch().file(what, now, trouble.as_deref()));
     }

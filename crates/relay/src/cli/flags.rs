@@ -117,7 +117,7 @@ impl Flags {
 }
 
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
-pub(super) const FLAGS_OF: [(&[&str], &[&str]); 16] = [
+pub(super) const FLAGS_OF: [(&[&str], &[&str]); 19] = [
     (&["run"], OF_RUN),
     (&["setup"], &["listen", "port", "config", "env_file", "state_dir"]),
     (&["undo"], &["state_dir"]),
@@ -130,6 +130,9 @@ pub(super) const FLAGS_OF: [(&[&str], &[&str]); 16] = [
     (&["cert", "show"], OF_STATE),
     (&["cert", "trust-help"], OF_STATE),
     (&["cert", "renew"], OF_STATE),
+    (&["snapshots", "list"], OF_STATE),
+    (&["snapshots", "show"], OF_STATE),
+    (&["snapshots", "replay"], OF_STATE),
     (&["config", "show"], OF_SETTINGS),
     (&["config", "check"], OF_SETTINGS),
     (&["config", "path"], FILES),

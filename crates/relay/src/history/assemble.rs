@@ -16,7 +16,7 @@ const MOST_OPEN: usize = 10_000;
 
 /// The records of open calls, and which of them have changed.
 #[derive(Debug, Default)]
-pub(super) struct Assembler {
+pub(crate) struct Assembler {
     open: BTreeMap<CallId, Begun>,
     changed: BTreeSet<CallId>,
     /// Those that ended since they were last taken.
@@ -43,7 +43,7 @@ const fn tokens(usage: Usage) -> Tokens {
 
 impl Assembler {
     /// Something happened to a call; `wall`: milliseconds since 1970. False: it is one too many, and not told of.
-    pub(super) fn see(&mut self, call: CallId, at: Moment, wall: u64, event: &Event) -> bool {
+    pub(crate) fn see(&mut self, call: CallId, at: Moment, wall: u64, event: &Event) -> bool {
         if let Event::CallOpened { labels, inherited_sends } = event {
             if self.open.len() >= MOST_OPEN {
                 return false;
@@ -65,7 +65,7 @@ impl Assembler {
     }
 
     /// The records that have changed since this was last asked; those of calls that ended come first.
-    pub(super) fn take_changed(&mut self) -> Vec<CallRecord> {
+    pub(crate) fn take_changed(&mut self) -> Vec<CallRecord> {
         let mut all = std::mem::take(&mut self.ended);
         let changed = std::mem::take(&mut self.changed);
         all.extend(changed.iter().filter_map(|call| Some(self.open.get(call)?.record.clone())));

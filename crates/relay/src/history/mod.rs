@@ -17,6 +17,7 @@ mod recorder;
 pub mod store;
 mod writer;
 
+pub(crate) use assemble::Assembler;
 pub use recorder::Recorder;
 #[cfg(feature = "history")]
 pub use writer::File;

@@ -5,7 +5,7 @@ use super::env_file::EnvFile;
 use super::errors::{Findings, Place, line_around, line_of};
 use super::keys::{
     ALERTS, BODIES, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, PROFILE, ProfileDraft, RELAY, ROUTE,
-    RelayDraft, RouteDraft, TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
+    RelayDraft, RouteDraft, SNAPSHOTS, TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
 };
 use super::numbers::NUMBERS;
 use super::read::{Into, Reader, Spans, Target, mask_secrets};
@@ -15,7 +15,8 @@ use super::{Env, Flags, ReadFile};
 use relay_core::ProfileOverrides;
 use relay_core::client::Kind;
 use relay_core::config::{
-    AlertSettings, Bodies, ClientSettings, HistorySettings, Hold, Limits, LogSettings, Timeouts, Waiting,
+    AlertSettings, Bodies, ClientSettings, HistorySettings, Hold, Limits, LogSettings, SnapshotSettings,
+    Timeouts, Waiting,
 };
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -188,6 +189,7 @@ pub(super) struct Drafts {
     pub(super) log: LogSettings,
     pub(super) history: HistorySettings,
     pub(super) alerts: AlertSettings,
+    pub(super) snapshots: SnapshotSettings,
     pub(super) clients: BTreeMap<Kind, Entry<ClientSettings>>,
     pub(super) upstreams: BTreeMap<String, Entry<UpstreamDraft>>,
     pub(super) profiles: BTreeMap<String, Entry<(ProfileDraft, ProfileOverrides)>>,
@@ -309,6 +311,9 @@ fn sections(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Drafts {
             }
             "alerts" => {
                 reader.section("alerts", value, &mut [&mut Into(ALERTS, &mut drafts.alerts)]);
+            }
+            "snapshots" => {
+                reader.section("snapshots", value, &mut [&mut Into(SNAPSHOTS, &mut drafts.snapshots)]);
             }
             "client" => clients(reader, value, &mut drafts),
             "upstream" => upstreams(reader, value, &mut drafts),

@@ -2,8 +2,8 @@
 //! Made from the lists in `keys`; nothing is said twice.
 
 use super::keys::{
-    ALERTS, BODIES, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, PROFILE, RELAY, ROUTE, TIMEOUTS, UPSTREAM,
-    WAITING,
+    ALERTS, BODIES, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, PROFILE, RELAY, ROUTE, SNAPSHOTS, TIMEOUTS,
+    UPSTREAM, WAITING,
 };
 use super::numbers::NUMBERS;
 use super::read::{Key, one_of};
@@ -66,6 +66,11 @@ pub fn reference() -> Vec<SectionDoc> {
         section("[history]", "What is kept of calls that are over.", docs(HISTORY)),
         section("[alerts]", "What a person is told of, and how; `docs/alerts.md` has more.", docs(ALERTS)),
         section(
+            "[snapshots]",
+            "What is kept of calls that end badly; `docs/snapshots.md` has more.",
+            docs(SNAPSHOTS),
+        ),
+        section(
             "[client.NAME]",
             "One kind of client: `codex`, `claude_code`, `stainless`, `gemini_cli`, `google_genai`, `ollama` or `other`.",
             docs(CLIENT),
@@ -101,9 +106,22 @@ pub fn reference() -> Vec<SectionDoc> {
 }
 
 /// The names of the sections at the top of the file.
-pub(super) const SECTIONS: [&str; 14] = [
-    "relay", "timeouts", "waiting", "hold", "bodies", "limits", "log", "history", "alerts", "client",
-    "upstream", "profile", "route", "rule",
+pub(super) const SECTIONS: [&str; 15] = [
+    "relay",
+    "timeouts",
+    "waiting",
+    "hold",
+    "bodies",
+    "limits",
+    "log",
+    "history",
+    "alerts",
+    "snapshots",
+    "client",
+    "upstream",
+    "profile",
+    "route",
+    "rule",
 ];
 
 /// Where a key that stands in the wrong section belongs.

@@ -14,6 +14,7 @@ pub(crate) mod serve;
 pub(crate) mod service;
 pub(crate) mod setup;
 mod signals;
+pub(crate) mod snapshots;
 pub(crate) mod status;
 
 use std::ffi::OsString;

@@ -46,6 +46,7 @@ pub mod send;
 pub mod service;
 pub mod settings;
 pub mod setup;
+pub mod snapshots;
 pub mod start;
 pub mod status;
 pub mod verbs;
@@ -69,6 +70,7 @@ pub const TABLES: &[Table] = &[
     service::TABLE,
     settings::TABLE,
     setup::TABLE,
+    snapshots::TABLE,
     start::TABLE,
     status::TABLE,
     verbs::TABLE,

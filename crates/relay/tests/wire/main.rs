@@ -62,6 +62,8 @@ mod resends;
 #[cfg(test)]
 mod routing;
 #[cfg(test)]
+mod snapshots;
+#[cfg(test)]
 #[cfg(unix)]
 mod started;
 #[cfg(test)]

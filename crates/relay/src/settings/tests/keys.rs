@@ -221,6 +221,27 @@ fn every_key_of_alerts_is_read() {
 }
 
 #[test]
+fn every_key_of_snapshots_is_read() {
+    use relay_core::config::SnapshotSettings;
+    use relay_core::event::Outcome;
+    let text = "[snapshots]\nenabled = true\nfolder = \"kept\"\noutcomes = [\"cut\"]\nmax_size = \"1MiB\"\n\
+                max_count = 3\nmax_total = \"2MiB\"\n";
+    let settings = SnapshotSettings {
+        enabled: true,
+        folder: Some("kept".into()),
+        outcomes: [Outcome::Cut].into(),
+        max_size: 1 << 20,
+        max_count: 3,
+        max_total: 2 << 20,
+    };
+    assert_eq!(good(text).snapshots, settings);
+    let of = |text: &str| good(text).snapshots_folder();
+    assert_eq!(of(""), None);
+    assert_eq!(of("[relay]\nstate_dir = \"/s\""), Some("/s/snapshots".into()));
+    assert_eq!(of("[relay]\nstate_dir = \"/s\"\n[snapshots]\nfolder = \"/t\""), Some("/t".into()));
+}
+
+#[test]
 fn every_key_of_a_client_is_read() {
     let config = good(
         r#"
@@ -574,6 +595,12 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("alerts", "command = [\"\"]", "is no command", "the program and its arguments"),
     ("alerts", "desktop = 1", "is a number, not true or false", "without quotes"),
     ("alerts", "within = \"2min\"", "is too long", "allowed is 100ms to 60s"),
+    ("snapshots", "enabled = \"yes\"", "is text, not true or false", "without quotes"),
+    ("snapshots", "folder = 1", "is a number, not text", "quotes"),
+    ("snapshots", "outcomes = [\"bad\"]", "is none of the choices", "served, passed, returned"),
+    ("snapshots", "max_size = \"1KiB\"", "is too small", "allowed is 16KiB to 64MiB"),
+    ("snapshots", "max_count = 0", "is out of range", "from 1 to 10000"),
+    ("snapshots", "max_total = \"1KiB\"", "is too small", "allowed is 64KiB to"),
     ("log", "max_files = 0", "is out of range", "from 1 to 1000"),
     ("client.codex", "profile = \"none\"", "names no profile", "profiles: auto, batch"),
     ("client.codex", "limit = \"10ms\"", "is too short", "allowed is 1s to 7d"),
