@@ -323,20 +323,42 @@ pub fn text(words: &str) -> String {
     if is_armoured(words) {
         return GONE.to_owned();
     }
-    let words = without_data(words);
+    // First by what stands before a secret: what is taken out below may be that.
+    let words = with_each_word(words, without_login);
+    let words = redact(&words);
+    let words = with_each_word(&without_data(&words), |bare| {
+        if bare.contains("://") {
+            url_in_text(bare).into()
+        } else if looks_random(bare) {
+            GONE.into()
+        } else {
+            bare.into()
+        }
+    });
+    redact(&words).into_owned()
+}
+
+/// A text with something else for each of its words.
+fn with_each_word<'w>(words: &'w str, change: impl Fn(&'w str) -> Cow<'w, str>) -> String {
     let is_end = |c: char| c.is_whitespace() || "\"'`<>()[]{},;|*".contains(c);
     let mut out = String::with_capacity(words.len());
     for word in words.split_inclusive(is_end) {
         let end = word.chars().next_back().filter(|end| is_end(*end)).map_or(0, char::len_utf8);
         let (bare, end) = word.split_at(word.len() - end);
-        if bare.contains("://") {
-            out.push_str(&url_in_text(bare));
-        } else {
-            out.push_str(if looks_random(bare) { GONE } else { bare });
-        }
+        out.push_str(&change(bare));
         out.push_str(end);
     }
-    redact(&out).into_owned()
+    out
+}
+
+/// An address without the user and the password before its host.
+fn without_login(word: &str) -> Cow<'_, str> {
+    let Some(from) = word.find("://").map(|at| at + 3) else { return word.into() };
+    let end = word[from..].find(['/', '?', '#']).map_or(word.len(), |at| from + at);
+    match word[from..end].rfind('@') {
+        Some(at) => format!("{}{GONE}{}", &word[..from], &word[from + at..]).into(),
+        None => word.into(),
+    }
 }
 
 /// The address in a word, which may begin with something else.

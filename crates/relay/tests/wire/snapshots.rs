@@ -3,12 +3,15 @@
 use relay_core::config::Config;
 use relay_core::event::Outcome;
 use relay_sim::fixtures::codex as wire;
+use relay_sim::websocket::steps::wrapped;
+use relay_sim::websocket::{WsScript, WsUpstream};
 use relay_sim::{Reply, Request, Script, Upstream};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::started::{Folder, program, run};
 use crate::support::{Bench, SOON, TURN, bounded, ms, plain, strict, towards};
+use crate::websocket::{FULL, codex, texts};
 
 fn keeping(mut config: Config, home: &Folder) -> Config {
     config.state_dir = Some(home.path().to_owned());
@@ -107,6 +110,22 @@ async fn nothing_is_kept_unless_it_is_wanted() {
     bench.ask(&plain(TURN)).await;
     let [only] = kept(&home, 1).await.try_into().unwrap();
     assert_eq!(only["record"]["call"], 3);
+}
+
+#[tokio::test]
+async fn a_message_of_a_websocket_is_kept_with_what_was_told() {
+    let wrong = wrapped(400, "invalid_request_error", ("bad_input", "no"), &[]);
+    let up = WsUpstream::start(WsScript::good("").creates([wrong.clone()])).await.unwrap();
+    let home = Folder::new();
+    let bench = Bench::with(keeping(towards(&up.url()), &home)).await;
+    let mut client = codex(&bench).await;
+    client.send(FULL).await.unwrap();
+    assert_eq!(client.answer().await, texts(&wrong));
+    let [snapshot] = kept(&home, 1).await.try_into().unwrap();
+    assert_eq!(outcome(&snapshot), ("passed", None));
+    assert_eq!(snapshot["record"]["transport"], "websocket");
+    assert_eq!(snapshot["request"]["body"]["json"]["model"], "gpt-x");
+    assert!(snapshot["answer"]["body"]["text"].as_str().unwrap().contains("bad_input"), "{snapshot:#}");
 }
 
 /// Every kind of secret, each with this in it.
