@@ -5,6 +5,7 @@
 //! `never_forever` in `budget`, `never_altered` in `bytes`, `never_leaked` in `leaks`.
 
 #[cfg(test)]
+#[cfg(unix)]
 mod alerts;
 #[cfg(test)]
 mod bodies;
@@ -62,6 +63,7 @@ mod resends;
 #[cfg(test)]
 mod routing;
 #[cfg(test)]
+#[cfg(unix)]
 mod snapshots;
 #[cfg(test)]
 #[cfg(unix)]
