@@ -1,5 +1,7 @@
 //! Secrets in words: none that is planted survives, and a home folder keeps no name.
 
+use relay_core::redact::kept;
+
 use crate::cuts::{below, dice};
 
 /// Secrets in the shapes that exist, with what comes before them.
@@ -57,6 +59,8 @@ pub fn redact(data: &[u8]) {
     if text.to_ascii_lowercase().contains("planted7") {
         return;
     }
+    // Nothing that comes makes it panic.
+    let _any = (kept::url(&text), kept::body(None, data), kept::body(Some("text/plain"), data));
     let mut dice = dice(data);
     for (label, secret) in SECRETS {
         let (left, right) = AROUND[below(&mut dice, AROUND.len())];
@@ -68,5 +72,12 @@ pub fn redact(data: &[u8]) {
         let planted = format!("{before}{left}{label}{secret}{right}{after}");
         let shown = relay_core::redact::redact(&planted);
         assert!(!shown.to_ascii_lowercase().contains("planted7"), "{planted:?} is shown as {shown:?}");
+        // What is kept of a body or an address is looked at more closely still.
+        let value = serde_json::json!({ "text": planted, "inner": serde_json::json!([planted]).to_string() });
+        let kept =
+            [kept::text(&planted), kept::json(&value).to_string(), kept::answer_header("x-any", &planted)];
+        for kept in kept {
+            assert!(!kept.to_ascii_lowercase().contains("planted7"), "{planted:?} is kept as {kept:?}");
+        }
     }
 }

@@ -2,8 +2,12 @@
 //! Not the reading of files, flags or the environment (that is the relay's `settings`), and not the numbers
 //! of a profile (that is `profile`). Every default is here, with its reason.
 
+mod alerts;
+mod snapshots;
 mod upstream;
 
+pub use alerts::{AlertSettings, WebhookUrl};
+pub use snapshots::SnapshotSettings;
 pub use upstream::{Http2, ProxyChoice, ProxyUrl, Secret, Upstream, UpstreamChoice, Warm, Websocket};
 
 use crate::client::Kind;
@@ -74,6 +78,10 @@ pub struct Config {
     pub log: LogSettings,
     /// What is kept of calls that are over.
     pub history: HistorySettings,
+    /// What a person is told of, and how.
+    pub alerts: AlertSettings,
+    /// What is kept of calls that end badly.
+    pub snapshots: SnapshotSettings,
     /// The language of what clients are told. `None`: nobody chose one, so the surroundings of the program decide.
     pub lang: Option<Lang>,
     /// The folder for what outlives a restart. `None`: nothing tells where that could be, so nothing outlives it.
@@ -112,6 +120,8 @@ impl Default for Config {
             allowed_origins: Vec::new(),
             log: LogSettings::default(),
             history: HistorySettings::default(),
+            alerts: AlertSettings::default(),
+            snapshots: SnapshotSettings::default(),
             lang: None,
             state_dir: None,
             metrics_port: None,
@@ -142,6 +152,12 @@ impl Config {
             .iter()
             .filter(|own| fits(own.dialect, dialect) && fits(own.upstream.as_deref(), upstream));
         rules.map(|own| own.rule.clone()).collect()
+    }
+
+    /// The user's own rules that ask for an alert.
+    #[must_use]
+    pub fn alerting_rules(&self) -> Vec<OwnRule> {
+        self.rules.iter().filter(|own| own.alert).cloned().collect()
     }
 
     /// What is set for this kind of client.
@@ -213,6 +229,8 @@ pub struct OwnRule {
     pub upstream: Option<String>,
     /// The rule, of the same type as those that ship.
     pub rule: Rule,
+    /// Whether a person is to be told of answers that it fits.
+    pub alert: bool,
 }
 
 /// What is different for some calls. A condition that is not set fits every call.
@@ -490,6 +508,15 @@ impl Config {
     pub fn history_file(&self) -> Option<PathBuf> {
         let usual = || self.state_dir.as_ref().map(|folder| folder.join("history.sqlite"));
         self.history.file.clone().or_else(usual).filter(|_| self.history.enabled)
+    }
+}
+
+impl Config {
+    /// The folder of snapshots, whether they are kept or not.
+    #[must_use]
+    pub fn snapshots_folder(&self) -> Option<PathBuf> {
+        let usual = || self.state_dir.as_ref().map(|folder| folder.join("snapshots"));
+        self.snapshots.folder.clone().or_else(usual)
     }
 }
 

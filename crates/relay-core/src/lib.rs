@@ -24,6 +24,7 @@
 //! to an answer with the help of [`dialect`], which turns answers into [`failure`]s. [`answer`] says what a client
 //! is told, [`client`] who it is, [`ledger`] what its earlier calls spent. [`config`] holds every setting.
 
+pub mod alert;
 pub mod answer;
 pub mod base_url;
 pub mod budget;

@@ -1,11 +1,32 @@
 //! Takes secrets and private paths out of words that the relay shows: an upstream may echo a key, and an error
 //! of the operating system may name a home folder.
 
+pub mod kept;
+
 use std::borrow::Cow;
 
 /// Starts of well-known secrets; what follows them up to a break is hidden.
-const STARTS: &[&str] =
-    &["sk-", "sk_", "pk-", "rk-", "eyJ", "AIza", "ghp_", "gho_", "github_pat_", "xai-", "gsk_", "hf_"];
+const STARTS: &[&str] = &[
+    "sk-",
+    "sk_",
+    "pk-",
+    "rk-",
+    "eyJ",
+    "AIza",
+    "ghp_",
+    "gho_",
+    "github_pat_",
+    "xai-",
+    "gsk_",
+    "hf_",
+    "ghs_",
+    "ghu_",
+    "AKIA",
+    "xoxb-",
+    "xoxp-",
+    "glpat-",
+    "ya29.",
+];
 
 /// The header whose value names a scheme and then a secret.
 const HEADER: &[&str] = &["authorization"];

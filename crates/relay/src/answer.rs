@@ -15,6 +15,7 @@ use relay_core::usage::Usage;
 
 use crate::clock::{Clock, IdleLimit, sleep_until};
 use crate::decode::{DecodeLimits, Decoder, Encoding, Undecodable};
+use crate::snapshots::Answered;
 use crate::upstream::{AnswerBody, AnswerBreak, AnswerError};
 
 /// How much plain text is made of an encoded answer; beyond it the answer is passed on unread.
@@ -319,6 +320,18 @@ impl Answer {
             }
             (None, verdict) => Poll::Ready(Next::Ended(verdict)),
         }
+    }
+
+    /// Its head and what is held of it.
+    pub(crate) fn so_far(&self) -> Answered {
+        let body = self.held.iter().filter_map(Frame::data_ref).cloned().collect();
+        Answered { body, ..self.head_alone() }
+    }
+
+    /// Its head.
+    pub(crate) fn head_alone(&self) -> Answered {
+        let (status, headers) = (Some(self.head.status.as_u16()), self.head.headers.clone());
+        Answered { status, headers, body: Vec::new(), kind: None }
     }
 
     /// The next piece of what is held.

@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 
+use crate::alerts;
 use crate::clock::{Clock, SystemClock};
 use crate::history::Recorder;
 use crate::https::Https;
@@ -88,6 +89,7 @@ impl Relay {
         accepting.spawn(keep_learned(Arc::clone(&current)));
         accepting.spawn(keep_certificate(Arc::clone(&current)));
         accepting.spawn(warm::keep(Arc::clone(&current)));
+        accepting.spawn(alerts::deliver(Arc::clone(&current)));
         for socket in sockets {
             accepting.spawn(accept(door.clone(), socket));
         }
@@ -190,6 +192,8 @@ impl Relay {
         shared.observers.notice(&Notice::Stopping { open: shared.open() });
         self.connections.lock().await.shutdown().await;
         save_learned(&shared).await;
+        // It waits for a disk, for a moment at most.
+        let _written = tokio::task::spawn_blocking(move || shared.snapshots.close()).await;
     }
 }
 

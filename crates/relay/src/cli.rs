@@ -304,7 +304,7 @@ mod tests {
     }
 
     /// Every verb, with words that it needs to be complete.
-    const VERBS: [(&str, &str); 30] = [
+    const VERBS: [(&str, &str); 33] = [
         ("serve", ""),
         ("run", " codex"),
         ("setup", ""),
@@ -330,6 +330,9 @@ mod tests {
         ("cert show", ""),
         ("cert trust-help", ""),
         ("cert renew", ""),
+        ("snapshots list", ""),
+        ("snapshots show", " last"),
+        ("snapshots replay", " last"),
         ("service install", ""),
         ("service start", ""),
         ("service stop", ""),

@@ -248,6 +248,7 @@ impl Drive {
     }
 
     fn serve(mut self, answer: Answer, ending: Option<Verdict>) -> Response<ReplyBody> {
+        self.open.answered(|| answer.head_alone());
         self.open.commit();
         // An answer that nobody read is called what its status says.
         let refused = self.order.untouched && answer.head.status.as_u16() >= 400;
@@ -278,6 +279,9 @@ impl Drive {
 
     fn finish(mut self, ending: &Ending, told: Option<Answer>) -> Result<Response<ReplyBody>, Abort> {
         let outcome = ending.outcome();
+        if let Some(answer) = &told {
+            self.open.answered(|| answer.so_far());
+        }
         // Where nothing is to be changed, a cut is a cut, as it would be without the relay.
         let is_cut = self.order.untouched && matches!(ending, Ending::Refused(Why::MayHaveRun, _));
         let said = if is_cut { Say::Cut } else { say(&self.listener(told.is_some()), ending) };

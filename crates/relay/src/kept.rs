@@ -52,6 +52,11 @@ impl KeptBody {
         self.credential
     }
 
+    /// The bytes and their place, which are not kept here any more.
+    pub(crate) fn take_bytes(&self) -> Option<(Bytes, Place)> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// Frees the bytes.
     pub(crate) fn drop_bytes(&self) {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner).take();

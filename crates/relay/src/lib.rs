@@ -5,6 +5,7 @@
 //! the way is an event for the [`observe`]rs.
 
 mod admin;
+mod alerts;
 mod answer;
 pub mod app;
 mod bell;
@@ -63,6 +64,7 @@ pub mod sessions;
 pub mod settings;
 pub mod setup;
 mod shared;
+pub mod snapshots;
 pub mod stats;
 pub mod target;
 mod terminal;

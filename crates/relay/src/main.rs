@@ -10,7 +10,7 @@ use steady_relay::words;
 
 use crate::verbs::{
     Failure, cert, completions, config, demo, diagnose, doctor, man, replay, run, say, selftest, send, serve,
-    service, setup, status, top,
+    service, setup, snapshots, status, top,
 };
 
 fn main() -> ExitCode {
@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Verb::Undo(options) => setup::undo(&cli.flags, options),
         Verb::Config(args) => config::config(&cli.flags, &args.verb),
         Verb::Cert(args) => cert::cert(&cli.flags, &args.verb),
+        Verb::Snapshots(options) => snapshots::snapshots(&cli.flags, &options.verb),
         Verb::Service(options) => service::service(&cli.flags, &options.verb),
     };
     match ended {

@@ -16,12 +16,13 @@ use relay_core::ledger::Identity;
 use relay_core::usage::Usage;
 use relay_core::{Moment, notice};
 
-use crate::clock::{RealDice, sleep_until};
+use crate::clock::{RealDice, sleep_until, wall_ms};
 use crate::kept::KeptBody;
 use crate::lanes::{Lane, Ticket, Turn, Word};
 use crate::observe::Observer as _;
 use crate::sessions::Session;
 use crate::shared::Shared;
+use crate::snapshots::{Answered, Draft};
 
 /// An open call.
 pub(crate) struct OpenCall {
@@ -39,6 +40,8 @@ pub(crate) struct OpenCall {
     /// The session of a client that somebody started.
     session: Option<Arc<Session>>,
     carried: Carried,
+    /// What would be kept of it.
+    draft: Option<Box<Draft>>,
     closed: bool,
 }
 
@@ -62,6 +65,7 @@ pub(crate) struct Opening {
     /// The model that it asks for, as a label.
     pub(crate) model: Option<Box<str>>,
     pub(crate) session: Option<Arc<Session>>,
+    pub(crate) draft: Option<Box<Draft>>,
 }
 
 /// What decides about the place of a call among others that wait.
@@ -98,7 +102,7 @@ enum Over {
 
 impl OpenCall {
     pub(crate) fn new(shared: Arc<Shared>, opening: Opening) -> Self {
-        let Opening { id, call, client, body, lane, place, model, session } = opening;
+        let Opening { id, call, client, body, lane, place, model, session, draft } = opening;
         let idle = match client.limit {
             Some(limit) => shared.config.timeouts.idle.max(limit),
             None => shared.config.timeouts.idle,
@@ -118,6 +122,7 @@ impl OpenCall {
             turn: None,
             session,
             carried,
+            draft,
             closed: false,
         }
     }
@@ -331,6 +336,9 @@ impl OpenCall {
         if let Some(session) = &self.session {
             session.status.see(self.id, now, event);
         }
+        if let Some(draft) = &self.draft {
+            draft.see(self.id, now, wall_ms(&*self.shared.clock), event);
+        }
         self.shared.observers.see(self.id, now, event);
     }
 
@@ -432,7 +440,23 @@ impl OpenCall {
         let closing = self.call.closing(outcome, now);
         self.emit(&Event::CallClosed(Closing { status, received, sent, usage, ..closing }));
         self.ticket.leave();
+        self.keep(outcome);
         self.body.drop_bytes();
+    }
+
+    /// Keeps what is wanted of a call that ended like this.
+    fn keep(&mut self, outcome: Outcome) {
+        let Some(draft) = self.draft.take().filter(|draft| draft.wants(outcome)) else { return };
+        if let Some(job) = draft.ended(self.body.take_bytes(), wall_ms(&*self.shared.clock)) {
+            self.shared.snapshots.push(job);
+        }
+    }
+
+    /// This answer tells how it ends.
+    pub(crate) fn answered(&mut self, answered: impl FnOnce() -> Answered) {
+        if let Some(draft) = &mut self.draft {
+            draft.answered(answered());
+        }
     }
 }
 

@@ -134,6 +134,8 @@ fn hidden_differs(key: &Shown, old: &Config, new: &Config) -> bool {
         (_, "relay", "token") => old.token != new.token,
         (_, "relay", "upstream") => old.upstream != new.upstream,
         (_, "relay", "proxy") => old.proxy != new.proxy,
+        (_, "alerts", "webhook") => old.alerts.webhook != new.alerts.webhook,
+        (_, "alerts", "command") => old.alerts.command != new.alerts.command,
         (Some(("upstream", name)), _, key) => {
             let [old, new] = [old, new].map(|config| config.upstreams.get(name));
             match key {

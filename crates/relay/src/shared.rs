@@ -13,6 +13,7 @@ use relay_core::event::CallId;
 use relay_core::ledger::Ledger;
 use tokio::sync::watch;
 
+use crate::alerts::Alerts;
 use crate::body::{Room, SendBody};
 use crate::body_text::Reader;
 use crate::clock::{Clock, drawn};
@@ -33,6 +34,7 @@ use crate::parked::Parked;
 use crate::proxy::{Proxies, SystemProxies};
 use crate::sessions::said::{Held, Page};
 use crate::sessions::{Session, Sessions};
+use crate::snapshots::Snapshots;
 use crate::target::{Upstream, Upstreams as Targets};
 use crate::upstream::{PoolLimits, Upstreams, Way};
 use crate::words::{lang, start};
@@ -81,6 +83,8 @@ pub(crate) struct Lasting {
     pub(crate) observers: Observers,
     pub(crate) status: Arc<Status>,
     pub(crate) recorder: Option<Arc<Recorder>>,
+    pub(crate) alerts: Arc<Alerts>,
+    pub(crate) snapshots: Snapshots,
     pub(crate) started: Moment,
     pub(crate) reader: Reader,
     pub(crate) hop: Hop,
@@ -112,6 +116,8 @@ impl Shared {
         // First: what others tell of is counted by then.
         observers.insert(0, Arc::clone(&status) as Arc<dyn Observer>);
         observers.extend(recorder.clone().map(|recorder| recorder as Arc<dyn Observer>));
+        let alerts = Arc::new(Alerts::new(Arc::clone(&clock), &config));
+        observers.push(Arc::clone(&alerts) as Arc<dyn Observer>);
         let observers = Observers::new(observers);
         let proxies = Proxies::new(system_proxies.clone(), config.proxy.clone(), listening.clone());
         if let Some(words) = proxies.advice() {
@@ -136,6 +142,8 @@ impl Shared {
                 observers,
                 status,
                 recorder,
+                alerts,
+                snapshots: Snapshots::default(),
                 started: clock.now(),
                 reader: Reader::default(),
                 clock,
@@ -170,6 +178,7 @@ impl Shared {
         targets: Targets,
         tls: Option<Arc<rustls::ClientConfig>>,
     ) -> Self {
+        self.alerts.set(&config);
         let same_connections = tls.is_none() && limits(&config) == limits(&self.config);
         let tls = tls.unwrap_or_else(|| Arc::clone(&self.tls));
         let upstreams = if same_connections {

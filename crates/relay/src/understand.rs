@@ -36,6 +36,7 @@ use crate::profile;
 use crate::request_ids;
 use crate::sessions::Session;
 use crate::shared::Shared;
+use crate::snapshots::{Draft, Requested};
 use crate::target::Target;
 use crate::waiting::Early;
 use crate::websocket::Refused;
@@ -224,7 +225,14 @@ impl Understood {
                 let call = Call::new(plan, opened);
                 let model = labels.model.clone();
                 let session = parts.extensions.get::<Arc<Session>>().cloned();
-                let opening = Opening { id, call, client: self.client, body, lane, place, model, session };
+                let draft = Draft::of(&shared.config, || Requested {
+                    method: parts.method.clone(),
+                    url: format!("{}{}", target.upstream.shown(), target.path_and_query),
+                    headers: headers.clone(),
+                    written: self.written,
+                });
+                let opening =
+                    Opening { id, call, client: self.client, body, lane, place, model, session, draft };
                 let open = OpenCall::new(Arc::clone(shared), opening);
                 open.emit(&Event::CallOpened { labels: labels.into(), inherited_sends: before.sends });
                 open

@@ -41,6 +41,14 @@ pub enum Statuses {
 }
 
 impl Statuses {
+    /// Whether it can have held for an answer with this status; which one an error inside a 2xx answer named is not known
+    /// any more.
+    #[must_use]
+    pub fn may_be(&self, status: u16) -> bool {
+        let inside = matches!(self, Self::Chosen { inside: true, .. }) && (200..300).contains(&status);
+        inside || self.hold(Some(status), false)
+    }
+
     fn hold(&self, status: Option<u16>, is_inside: bool) -> bool {
         match (self, status) {
             (Self::Any, _) => true,

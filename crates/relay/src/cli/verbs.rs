@@ -16,6 +16,7 @@ use crate::selftest;
 use crate::send;
 use crate::service;
 use crate::setup;
+use crate::snapshots;
 #[cfg(feature = "history")]
 use crate::{stats, why};
 
@@ -135,6 +136,11 @@ pub enum Verb {
     /// The certificate of https: what it is, how clients come to trust it, and a new one.
     #[command(after_help = CERT_EXAMPLES, after_long_help = CERT_EXAMPLES)]
     Cert(https::Options),
+    /// Look at calls that ended badly, where `[snapshots]` keeps them.
+    ///
+    /// Requests, answers and records, without keys, tokens, cookies, e-mail addresses and home folders.
+    #[command(after_help = SNAPSHOTS_EXAMPLES, after_long_help = SNAPSHOTS_EXAMPLES)]
+    Snapshots(snapshots::Options),
     /// Keep the relay running as a service of yours, from login on, without root.
     ///
     /// On Linux a unit of the user's systemd, which holds the port while the relay restarts; on macOS a launch agent;
@@ -240,6 +246,10 @@ const SERVICE_EXAMPLES: &str = "Examples:
 const CERT_EXAMPLES: &str = "Examples:
   steady-relay cert trust-help
   steady-relay cert show --json";
+
+const SNAPSHOTS_EXAMPLES: &str = "Examples:
+  steady-relay snapshots list
+  steady-relay snapshots replay last --dry-run";
 
 const SETUP_EXAMPLES: &str = "Examples:
   steady-relay setup --dry-run

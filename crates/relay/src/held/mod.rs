@@ -17,7 +17,7 @@ use relay_core::config::Desktop;
 use relay_core::{Fault, Lang};
 
 pub(crate) use desktop::show;
-pub(crate) use telling::Telling;
+pub(crate) use telling::{Message, Telling};
 pub use watch::{Sources, Watch};
 
 use crate::sessions::said::Held;

@@ -26,8 +26,10 @@ const MOST: usize = 4;
 /// What a notice says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Message {
-    pub(super) title: String,
-    pub(super) body: String,
+    /// One line.
+    pub(crate) title: String,
+    /// A sentence or two.
+    pub(crate) body: String,
 }
 
 /// What calls wait for: an upstream, and the model where it is known.

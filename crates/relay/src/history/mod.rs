@@ -18,6 +18,7 @@ mod recorder;
 pub mod store;
 mod writer;
 
+pub(crate) use assemble::Assembler;
 pub use point::Point;
 pub use recorder::Recorder;
 #[cfg(feature = "history")]
@@ -108,7 +109,7 @@ fn writer(
             say.lock().unwrap_or_else(std::sync::PoisonError::into_inner)(
                 crate::words::history::not_recorded(crate::words::lang(), &why.to_string()),
             );
-            Writer::default()
+            Writer::without(why.to_string())
         }
     }
 }

@@ -44,11 +44,17 @@ struct Line {
     news: Condvar,
     /// Events that found no room, or belong to calls beyond those that are kept in mind.
     lost: AtomicU64,
+    /// What is in the way of writing.
+    trouble: Mutex<Option<String>>,
 }
 
 impl Line {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_trouble(&self, trouble: Option<String>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
     }
 
     /// What came, after the time to gather; `None`: it is over.
@@ -88,6 +94,7 @@ impl Recorder {
         let (line, recent) = (Arc::<Line>::default(), Arc::<Recent>::default());
         let (taken, put) = (Arc::clone(&line), Arc::clone(&recent));
         let (alive, done) = channel::<()>();
+        line.set_trouble(writer.trouble());
         std::thread::Builder::new().name("history".to_owned()).spawn(move || {
             let _alive = alive;
             let mut assembler = Assembler::default();
@@ -101,6 +108,7 @@ impl Recorder {
                     call.run = writer.run();
                 }
                 taken.lost.fetch_add(writer.write(&changed), Ordering::Relaxed);
+                taken.set_trouble(writer.trouble());
                 put.put(changed);
             }
             writer.end();
@@ -158,4 +166,9 @@ impl Observer for Recorder {
     }
 
     fn notice(&self, _notice: &Notice) {}
+
+    fn file(&self) -> Option<(&'static str, Option<String>)> {
+        let trouble = self.line.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Some(("history", trouble))
+    }
 }

@@ -11,6 +11,9 @@ pub use with_file::File;
 pub struct Writer {
     #[cfg(feature = "history")]
     file: Option<File>,
+    /// Why there is no file, where there should be one.
+    #[cfg(feature = "history")]
+    lack: Option<String>,
 }
 
 #[cfg(feature = "history")]
@@ -18,7 +21,18 @@ impl Writer {
     /// Writes to this file.
     #[must_use]
     pub const fn to(file: File) -> Self {
-        Self { file: Some(file) }
+        Self { file: Some(file), lack: None }
+    }
+
+    /// Writes nothing, since that is in the way.
+    #[must_use]
+    pub const fn without(lack: String) -> Self {
+        Self { file: None, lack: Some(lack) }
+    }
+
+    /// What is in the way of writing now.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.file.as_ref().map_or_else(|| self.lack.clone(), |file| file.trouble.clone())
     }
 
     /// The number of the run, where it is written.
@@ -41,6 +55,11 @@ impl Writer {
 
 #[cfg(not(feature = "history"))]
 impl Writer {
+    #[expect(clippy::unused_self, reason = "with a history there may be something")]
+    pub(super) const fn trouble(&self) -> Option<String> {
+        None
+    }
+
     #[expect(clippy::unused_self, reason = "with a history it has a number")]
     pub(super) const fn run(&self) -> Option<i64> {
         None
@@ -83,8 +102,8 @@ mod with_file {
         clock: Arc<dyn Clock>,
         pruned: Option<Moment>,
         say: Box<dyn Fn(String) + Send>,
-        /// It was said that it cannot be written.
-        said: bool,
+        /// What is in the way of writing, which was said.
+        pub(super) trouble: Option<String>,
         unwritten: BTreeMap<u64, CallRecord>,
     }
 
@@ -113,7 +132,7 @@ mod with_file {
             let mut store = opened.store;
             let run = store.begin(run, wall_ms(&*clock))?;
             let unwritten = BTreeMap::new();
-            Ok(Self { store, run, bounds, clock, pruned: None, say, said: false, unwritten })
+            Ok(Self { store, run, bounds, clock, pruned: None, say, trouble: None, unwritten })
         }
 
         pub(super) fn write(&mut self, calls: &[CallRecord]) -> u64 {
@@ -123,13 +142,13 @@ mod with_file {
             match written {
                 Ok(()) => {
                     self.unwritten.clear();
-                    if std::mem::take(&mut self.said) {
+                    if self.trouble.take().is_some() {
                         (self.say)(words::history::recorded_again(lang()));
                     }
                     0
                 }
                 Err(why) => {
-                    if !std::mem::replace(&mut self.said, true) {
+                    if self.trouble.replace(why.to_string()).is_none() {
                         (self.say)(words::history::not_recorded(lang(), &why.to_string()));
                     }
                     let mut lost = 0;

@@ -11,6 +11,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use relay_core::Moment;
 use relay_core::config::{LogFormat, LogLevel, LogSettings};
@@ -27,6 +28,11 @@ use super::{LaneName, Notice, Observer};
 use crate::clock::{Clock, wall_ms};
 use crate::terminal;
 use crate::words::{lang, start};
+
+/// A time of so many milliseconds since 1970, as in the log.
+pub(crate) fn timestamp_of(at: u64) -> String {
+    record::timestamp(SystemTime::UNIX_EPOCH + Duration::from_millis(at))
+}
 
 /// Why there is no log.
 #[derive(Debug, thiserror::Error)]
@@ -234,6 +240,11 @@ impl Observer for Log {
         if let Some(record) = wanted.map(|labels| record(call, labels, event)) {
             self.write(&record);
         }
+    }
+
+    fn file(&self) -> Option<(&'static str, Option<String>)> {
+        let outlet = self.outlets.iter().find(|outlet| outlet.medium == Medium::File)?;
+        Some(("log", outlet.queue.trouble()))
     }
 
     fn notice(&self, notice: &Notice) {

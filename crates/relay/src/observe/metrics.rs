@@ -380,6 +380,7 @@ impl Observer for Metrics {
             Notice::Listening { .. }
             | Notice::Advice(_)
             | Notice::Warming(_)
+            | Notice::Alert(_)
             | Notice::Reloaded { .. }
             | Notice::ReloadRefused(_)
             | Notice::Draining { .. }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use relay_core::Moment;
+use relay_core::alert::Alert;
 use relay_core::event::{CallId, Event};
 use relay_core::gate::Shut;
 use relay_core::warm::News;
@@ -71,6 +72,8 @@ pub enum Notice {
     Lane(LaneChange),
     /// A model is being loaded, or that ended.
     Warming(Warming),
+    /// A person should know of this.
+    Alert(Alert),
 }
 
 /// The warm-up of a model. Labels.
@@ -128,6 +131,11 @@ pub trait Observer: Send + Sync {
 
     /// Something happened to the relay.
     fn notice(&self, notice: &Notice);
+
+    /// The file that it writes, where it has one, and what is in the way of writing it now, if anything.
+    fn file(&self) -> Option<(&'static str, Option<String>)> {
+        None
+    }
 }
 
 /// All observers, in the order they were added.
@@ -152,6 +160,11 @@ impl Observers {
         for observer in &self.0 {
             observer.see(call, at, event);
         }
+    }
+
+    /// The files that they write, and what is in the way of each.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, Option<String>)> {
+        self.0.iter().filter_map(|observer| observer.file())
     }
 
     /// Shows a notice to all.

@@ -473,6 +473,7 @@ impl Observer for Status {
             | Notice::Draining { .. }
             | Notice::Stopping { .. }
             | Notice::AcceptFailed { .. }
+            | Notice::Alert(_)
             | Notice::Lane(_) => {}
         }
     }

@@ -10,7 +10,8 @@ use super::reference::unknown_name;
 use super::rules::{Lack, RuleDraft};
 use relay_core::client::Kind;
 use relay_core::config::{
-    ClientSettings, Config, HistorySettings, ProfileChoice, Route, Upstream, UpstreamChoice, shipped_profiles,
+    ClientSettings, Config, HistorySettings, ProfileChoice, Route, SnapshotSettings, Upstream,
+    UpstreamChoice, shipped_profiles,
 };
 use relay_core::listen::is_self;
 use relay_core::overrides::Contradiction;
@@ -56,6 +57,7 @@ impl Build<'_> {
     fn plain(&mut self, drafts: &Drafts, layers: &Layers) {
         let file = drafts.log.file.as_ref().map(|path| self.beside(path));
         let state_dir = drafts.relay.state_dir.as_ref().map(|path| self.beside(path));
+        let snapshots = drafts.snapshots.folder.as_ref().map(|path| self.beside(path));
         let history = drafts.history.file.as_ref().map(|path| self.beside(path));
         let config = &mut self.config;
         config.listen = layers.listen.as_ref().map_or(config.listen, |set| set.value);
@@ -82,6 +84,8 @@ impl Build<'_> {
         config.log.level = layers.log_level.unwrap_or(config.log.level);
         config.log.format = layers.log_format.unwrap_or(config.log.format);
         config.history = HistorySettings { file: history, ..drafts.history.clone() };
+        config.alerts.clone_from(&drafts.alerts);
+        config.snapshots = SnapshotSettings { folder: snapshots, ..drafts.snapshots.clone() };
         config.allowed_origins.clone_from(&drafts.relay.allowed_origins);
         config.lang = layers.lang;
         config.state_dir = layers.state_dir.clone().or(state_dir).or_else(|| layers.usual_state_dir.clone());

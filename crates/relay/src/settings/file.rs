@@ -4,8 +4,8 @@
 use super::env_file::EnvFile;
 use super::errors::{Findings, Place, line_around, line_of};
 use super::keys::{
-    BODIES, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, PROFILE, ProfileDraft, RELAY, ROUTE, RelayDraft,
-    RouteDraft, TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
+    ALERTS, BODIES, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, PROFILE, ProfileDraft, RELAY, ROUTE,
+    RelayDraft, RouteDraft, SNAPSHOTS, TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
 };
 use super::numbers::NUMBERS;
 use super::read::{Into, Reader, Spans, Target, mask_secrets};
@@ -15,7 +15,8 @@ use super::{Env, Flags, ReadFile};
 use relay_core::ProfileOverrides;
 use relay_core::client::Kind;
 use relay_core::config::{
-    Bodies, ClientSettings, HistorySettings, Hold, Limits, LogSettings, Timeouts, Waiting,
+    AlertSettings, Bodies, ClientSettings, HistorySettings, Hold, Limits, LogSettings, SnapshotSettings,
+    Timeouts, Waiting,
 };
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -187,6 +188,8 @@ pub(super) struct Drafts {
     pub(super) limits: Limits,
     pub(super) log: LogSettings,
     pub(super) history: HistorySettings,
+    pub(super) alerts: AlertSettings,
+    pub(super) snapshots: SnapshotSettings,
     pub(super) clients: BTreeMap<Kind, Entry<ClientSettings>>,
     pub(super) upstreams: BTreeMap<String, Entry<UpstreamDraft>>,
     pub(super) profiles: BTreeMap<String, Entry<(ProfileDraft, ProfileOverrides)>>,
@@ -305,6 +308,12 @@ fn sections(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Drafts {
             }
             "history" => {
                 reader.section("history", value, &mut [&mut Into(HISTORY, &mut drafts.history)]);
+            }
+            "alerts" => {
+                reader.section("alerts", value, &mut [&mut Into(ALERTS, &mut drafts.alerts)]);
+            }
+            "snapshots" => {
+                reader.section("snapshots", value, &mut [&mut Into(SNAPSHOTS, &mut drafts.snapshots)]);
             }
             "client" => clients(reader, value, &mut drafts),
             "upstream" => upstreams(reader, value, &mut drafts),

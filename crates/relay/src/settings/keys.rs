@@ -2,8 +2,12 @@
 //! Not the defaults in force (those are `relay_core::config`; a test
 //! compares the two), not the numbers of a profile (those are `numbers`), and not what one key demands of another (that is `build`).
 
+mod alerts;
+mod snapshots;
 mod upstream;
 
+pub(super) use alerts::ALERTS;
+pub(super) use snapshots::SNAPSHOTS;
 pub(super) use upstream::{UPSTREAM, UpstreamDraft};
 
 use super::read::{Given, Key};

@@ -149,8 +149,8 @@ impl Reader<'_> {
 
 /// Masks all that may be secret below a table: by its key, or by how it looks.
 pub(super) fn mask_secrets(found: &mut Findings, table: &DeTable<'_>) {
-    const TELLING: [&str; 7] =
-        ["token", "headers", "proxy", "secret", "password", "api_key", "authorization"];
+    const TELLING: [&str; 9] =
+        ["token", "headers", "proxy", "secret", "password", "api_key", "authorization", "webhook", "command"];
     for (name, value) in table {
         let name = name.get_ref().to_ascii_lowercase();
         mask_value(found, value, TELLING.iter().any(|part| name.contains(part)));

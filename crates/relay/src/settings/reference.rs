@@ -2,7 +2,8 @@
 //! Made from the lists in `keys`; nothing is said twice.
 
 use super::keys::{
-    BODIES, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, PROFILE, RELAY, ROUTE, TIMEOUTS, UPSTREAM, WAITING,
+    ALERTS, BODIES, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, PROFILE, RELAY, ROUTE, SNAPSHOTS, TIMEOUTS,
+    UPSTREAM, WAITING,
 };
 use super::numbers::NUMBERS;
 use super::read::{Key, one_of};
@@ -63,6 +64,12 @@ pub fn reference() -> Vec<SectionDoc> {
         section("[limits]", "What clients may ask of the relay itself.", docs(LIMITS)),
         section("[log]", "What is logged.", docs(LOG)),
         section("[history]", "What is kept of calls that are over.", docs(HISTORY)),
+        section("[alerts]", "What a person is told of, and how; `docs/alerts.md` has more.", docs(ALERTS)),
+        section(
+            "[snapshots]",
+            "What is kept of calls that end badly; `docs/snapshots.md` has more.",
+            docs(SNAPSHOTS),
+        ),
         section(
             "[client.NAME]",
             "One kind of client: `codex`, `claude_code`, `stainless`, `gemini_cli`, `google_genai`, `ollama` or `other`.",
@@ -99,9 +106,22 @@ pub fn reference() -> Vec<SectionDoc> {
 }
 
 /// The names of the sections at the top of the file.
-pub(super) const SECTIONS: [&str; 13] = [
-    "relay", "timeouts", "waiting", "hold", "bodies", "limits", "log", "history", "client", "upstream",
-    "profile", "route", "rule",
+pub(super) const SECTIONS: [&str; 15] = [
+    "relay",
+    "timeouts",
+    "waiting",
+    "hold",
+    "bodies",
+    "limits",
+    "log",
+    "history",
+    "alerts",
+    "snapshots",
+    "client",
+    "upstream",
+    "profile",
+    "route",
+    "rule",
 ];
 
 /// Where a key that stands in the wrong section belongs.
@@ -123,7 +143,11 @@ pub(super) fn is_public(name: &str) -> bool {
     // Asked for each line of a file that is no TOML at all.
     static KNOWN: LazyLock<BTreeSet<&str>> =
         LazyLock::new(|| reference().iter().flat_map(|section| &section.keys).map(|key| key.name).collect());
-    KNOWN.contains(name) && !matches!(name, "token" | "headers" | "api_key" | "url" | "upstream" | "proxy")
+    KNOWN.contains(name)
+        && !matches!(
+            name,
+            "token" | "headers" | "api_key" | "url" | "upstream" | "proxy" | "webhook" | "command"
+        )
 }
 
 /// What to say of a name that is none of those that exist.

@@ -22,6 +22,7 @@ pub(super) struct RuleDraft {
     fault: Option<Fault>,
     resend: Option<Says>,
     floor: Duration,
+    alert: bool,
 }
 
 /// Faults that an answer can tell of. The others are those of connections and of answers that broke off.
@@ -159,6 +160,13 @@ pub(super) const RULE: &[Key<RuleDraft>] = &[
               is `final` has none.",
         set: |rule, given| given.duration(super::keys::ANY_TIME).map(|value| rule.floor = value),
     },
+    Key {
+        name: "alert",
+        shape: "true or false",
+        default: "false",
+        doc: "Whether a person is told of such an answer, by what `[alerts]` says.",
+        set: |rule, given| given.flag().map(|value| rule.alert = value),
+    },
 ];
 
 /// What is wrong with a rule as a whole: it lacks a value for any of these keys, or has one too many.
@@ -208,7 +216,7 @@ impl RuleDraft {
             floor: self.floor,
             source: own_rule(number).into(),
         };
-        Ok(config::OwnRule { dialect: self.dialect, upstream: self.upstream, rule })
+        Ok(config::OwnRule { dialect: self.dialect, upstream: self.upstream, rule, alert: self.alert })
     }
 }
 

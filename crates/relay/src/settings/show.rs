@@ -268,7 +268,7 @@ fn file_name(path: &Path) -> String {
 
 /// Whether the value of a key of this name is never shown.
 fn is_secret(key: &str) -> bool {
-    matches!(key, "token" | "api_key" | "headers")
+    matches!(key, "token" | "api_key" | "headers" | "webhook" | "command")
 }
 
 /// A text as TOML writes it.

@@ -18,6 +18,7 @@ pub(crate) mod serve;
 pub(crate) mod service;
 pub(crate) mod setup;
 mod signals;
+pub(crate) mod snapshots;
 #[cfg(feature = "history")]
 pub(crate) mod stats;
 pub(crate) mod status;

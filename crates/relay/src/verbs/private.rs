@@ -26,6 +26,8 @@ pub(super) async fn start(
     let key = session_key()?;
     config.listen = Listen::Localhost;
     config.token = Some(Secret::new(key.to_string()));
+    // It is over before anybody could be told of it.
+    config.alerts.kinds.clear();
     if upstream.is_some() {
         // The URL has said where to.
         for route in &mut config.routes {

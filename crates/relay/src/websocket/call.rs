@@ -28,6 +28,7 @@ use crate::drive::Drive;
 use crate::open::Waited;
 use crate::parked::park;
 use crate::shared::Shared;
+use crate::snapshots::Answered;
 use crate::understand::{Came, Understood};
 
 /// Of what a failed send was answered this much is kept while its call waits; what is longer is told in our words.
@@ -490,6 +491,7 @@ impl Call<'_> {
 
     async fn finish(mut self, ending: &Ending, told: Vec<Said>) -> Result<(), Parting> {
         let outcome = ending.outcome();
+        self.drive.open.answered(|| in_messages(&told));
         let said = say_in_message(&self.drive.listener(!told.is_empty()), ending);
         let sent = match said {
             SayMessage::Upstream => {
@@ -522,6 +524,16 @@ impl Call<'_> {
 /// What a call goes on from is lost with the connection that knew it, before the call was sent.
 const fn lost() -> Failure {
     Failure::of_transport(Fault::NeverSent, Evidence::NeverSent)
+}
+
+/// What was told in messages, a line for each.
+fn in_messages(told: &[Said]) -> Answered {
+    let texts = told.iter().filter_map(|message| match message {
+        Said::Text(text, _) => Some(Bytes::clone(text.as_ref())),
+        Said::Binary(..) => None,
+    });
+    let body = texts.flat_map(|text| [text, Bytes::from_static(b"\n")]).collect();
+    Answered { status: None, headers: http::HeaderMap::new(), body, kind: Some("application/x-ndjson") }
 }
 
 /// Which answer a message belongs to, where it says so.

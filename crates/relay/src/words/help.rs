@@ -441,6 +441,29 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     ),
     ("Print the files that would be written, and do nothing", "显示将要写入的文件，不作任何更改"),
     (
+        "Look at calls that ended badly, where `[snapshots]` keeps them",
+        "查看失败的请求，由 `[snapshots]` 保留",
+    ),
+    (
+        "Requests, answers and records, without keys, tokens, cookies, e-mail addresses and home folders",
+        "请求、响应和记录，已去除密钥、令牌、cookie、电子邮件地址和主目录",
+    ),
+    ("List them, the newest first", "列出快照，最新的在前"),
+    (
+        "Print one: its request, its answer, and how the call ended",
+        "显示一个快照：请求、响应以及请求如何结束",
+    ),
+    ("Its name in the list, or `last`", "列表中的名称，或 `last`"),
+    (
+        "Say what the present settings would make of one, without sending it",
+        "说明当前设置会如何处理一个快照，但不发送",
+    ),
+    (
+        "Prints the request that would be sent and decides anew about the answer that came, by the rules that are in force now. Nothing is ever sent: what may have run is not run again",
+        "显示将要发送的请求，并按当前生效的规则重新判定收到的响应。不会发送任何内容：可能已执行的请求不会再次执行",
+    ),
+    ("Send nothing; needed, since nothing else can be done", "不发送任何内容；必须给出，因为只能这样做"),
+    (
         "The certificate of https: what it is, how clients come to trust it, and a new one",
         "https 证书：查看、让客户端信任、重新生成",
     ),

@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use relay_core::Lang;
 use relay_core::words::Table;
 
+pub mod alerts;
 pub mod cli;
 pub mod demo;
 pub mod diagnose;
@@ -48,6 +49,7 @@ pub mod send;
 pub mod service;
 pub mod settings;
 pub mod setup;
+pub mod snapshots;
 pub mod span;
 pub mod start;
 pub mod stats;
@@ -61,6 +63,7 @@ pub mod why;
 pub const TABLES: &[Table] = &[
     relay_core::answer::words::TABLE,
     relay_core::notice::words::TABLE,
+    alerts::TABLE,
     cli::TABLE,
     demo::TABLE,
     diagnose::TABLE,
@@ -78,6 +81,7 @@ pub const TABLES: &[Table] = &[
     service::TABLE,
     settings::TABLE,
     setup::TABLE,
+    snapshots::TABLE,
     span::TABLE,
     start::TABLE,
     stats::TABLE,

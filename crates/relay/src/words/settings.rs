@@ -139,6 +139,16 @@ const PATTERNS: &[(&str, &str)] = &[
     ("{} has no valid port", "{0} 没有有效的端口"),
     ("{} has no scheme", "{0} 没有协议部分（scheme）"),
     ("{} has a scheme other than http and https", "{0} 的协议既不是 http 也不是 https"),
+    ("{} has a character that a URL cannot have", "{0} 含有 URL 不允许的字符"),
+    (
+        "write scheme, host and path: \"https://hooks.example/services/alerts\"",
+        "写协议、主机和路径：\"https://hooks.example/services/alerts\"",
+    ),
+    ("{} is no command", "{0} 不是命令"),
+    (
+        "write the program and its arguments: [\"notify-me\", \"--urgent\"]",
+        "写程序及其参数：[\"notify-me\", \"--urgent\"]",
+    ),
     ("{} has a user name or password before the host", "{0} 在主机名前带有用户名或密码"),
     (
         "put the credential into the upstream's `headers`, or let the client send it",

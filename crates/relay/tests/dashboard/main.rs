@@ -1,6 +1,7 @@
 //! The dashboard: what the program serves under `/__steady/`, and the page itself in a browser.
 
-#[cfg(all(test, feature = "history"))]
+#[cfg(feature = "history")]
+#[cfg(test)]
 mod browser;
 #[cfg(test)]
 #[path = "../support/child.rs"]

@@ -107,6 +107,22 @@ async fn a_relay_that_serves_tells_the_desktop_what_is_held_and_that_it_is_over(
 }
 
 #[tokio::test]
+async fn an_alert_is_shown_where_that_is_wanted() {
+    let scene = Scene::new().await;
+    let settings = "[waiting]\ndesktop = \"off\"\n[alerts]\nlane_closed = \"10s\"\ndesktop = true\n";
+    let relay = scene.serve(settings).await;
+    let mut client = relay.client().await;
+    let turn = turn();
+    let watches = async {
+        let shown = scene.shown(1).await;
+        scene.go.release();
+        shown
+    };
+    let (_, shown) = tokio::join!(client.ask(&turn), watches);
+    assert!(shown[0].starts_with("--app-name=Steady Relay\n--\n") && shown[0].contains("gpt-x"), "{shown:?}");
+}
+
+#[tokio::test]
 async fn in_chinese() {
     let scene = Scene::new().await;
     let relay = scene.serve("[relay]\nlang = \"zh\"\n").await;

@@ -5,6 +5,9 @@
 //! `never_forever` in `budget`, `never_altered` in `bytes`, `never_leaked` in `leaks`.
 
 #[cfg(test)]
+#[cfg(unix)]
+mod alerts;
+#[cfg(test)]
 mod bodies;
 #[cfg(test)]
 mod breaks;
@@ -59,6 +62,9 @@ mod quoted;
 mod resends;
 #[cfg(test)]
 mod routing;
+#[cfg(test)]
+#[cfg(unix)]
+mod snapshots;
 #[cfg(test)]
 #[cfg(unix)]
 mod started;

@@ -24,11 +24,25 @@ pub(super) trait Sink: Send + 'static {
     fn write(&mut self, line: &str) -> io::Result<()>;
 }
 
+/// What could not be written.
+#[derive(Debug, Default)]
+struct Losses {
+    lines: AtomicU64,
+    /// What the system said of the last line, where that failed.
+    trouble: Mutex<Option<String>>,
+}
+
+impl Losses {
+    fn set(&self, trouble: Option<String>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+}
+
 /// The queue, and the thread that empties it.
 #[derive(Debug)]
 pub(super) struct Queue {
     lines: Mutex<Option<SyncSender<String>>>,
-    lost: Arc<AtomicU64>,
+    losses: Arc<Losses>,
     /// Ends with the thread.
     done: Mutex<Receiver<()>>,
 }
@@ -41,28 +55,33 @@ impl Queue {
     ) -> io::Result<Self> {
         let (lines, waiting) = sync_channel::<String>(ROOM);
         let (alive, done) = channel::<()>();
-        let lost = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&lost);
+        let losses = Arc::<Losses>::default();
+        let counted = Arc::clone(&losses);
         std::thread::Builder::new().name("log".to_owned()).spawn(move || {
             let _alive = alive;
             for line in waiting {
                 write(&mut sink, &line, &counted, &told);
             }
             // The last word, where there was no line to say it before.
-            let left = counted.swap(0, Ordering::Relaxed);
+            let left = counted.lines.swap(0, Ordering::Relaxed);
             if left > 0 {
                 let _nobody_to_tell = sink.write(&told(left));
             }
         })?;
-        Ok(Self { lines: Mutex::new(Some(lines)), lost, done: Mutex::new(done) })
+        Ok(Self { lines: Mutex::new(Some(lines)), losses, done: Mutex::new(done) })
     }
 
     /// Hands over a line; never waits for it to be written.
     pub(super) fn push(&self, line: String) {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.as_ref().is_none_or(|lines| lines.try_send(line).is_err()) {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+            self.losses.lines.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// What is in the way of writing, where the last line failed.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.losses.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Takes no more lines, and waits a moment until those that were handed over are written.
@@ -84,16 +103,19 @@ impl Drop for Queue {
     }
 }
 
-fn write(sink: &mut impl Sink, line: &str, lost: &AtomicU64, told: &impl Fn(u64) -> String) {
-    let missing = lost.swap(0, Ordering::Relaxed);
-    let said = missing == 0 || sink.write(&told(missing)).is_ok();
-    if !said {
-        lost.fetch_add(missing, Ordering::Relaxed);
+fn write(sink: &mut impl Sink, line: &str, losses: &Losses, told: &impl Fn(u64) -> String) {
+    let missing = losses.lines.swap(0, Ordering::Relaxed);
+    let mut written = if missing == 0 { Ok(()) } else { sink.write(&told(missing)) };
+    if written.is_err() {
+        losses.lines.fetch_add(missing, Ordering::Relaxed);
+    } else {
+        written = sink.write(line);
     }
     // Where even the count could not be written, the line need not be tried.
-    if !said || sink.write(line).is_err() {
-        lost.fetch_add(1, Ordering::Relaxed);
+    if written.is_err() {
+        losses.lines.fetch_add(1, Ordering::Relaxed);
     }
+    losses.set(written.err().map(|error| error.to_string()));
 }
 
 #[cfg(test)]
@@ -136,10 +158,11 @@ mod tests {
     #[test]
     fn a_full_disk_costs_lines_that_are_counted_and_told_when_there_is_room() {
         let mut paper = Paper::default();
-        let lost = AtomicU64::new(0);
+        let losses = Losses::default();
         let mut try_line = |line: &str, full: bool| {
             *paper.full.lock().unwrap() = full;
-            write(&mut paper, line, &lost, &told);
+            write(&mut paper, line, &losses, &told);
+            assert_eq!(losses.trouble.lock().unwrap().is_some(), full);
             paper.lines.lock().unwrap().clone()
         };
         assert_eq!(try_line("a", false), ["a"]);
@@ -158,7 +181,7 @@ mod tests {
         for _ in 0..ROOM + 11 {
             queue.push("x".to_owned());
         }
-        assert!((10..=11).contains(&queue.lost.load(Ordering::Relaxed)));
+        assert!((10..=11).contains(&queue.losses.lines.load(Ordering::Relaxed)));
         drop(held);
         queue.close();
         let lines = paper.lines.lock().unwrap();

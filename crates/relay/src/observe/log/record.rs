@@ -124,7 +124,7 @@ impl Record {
 }
 
 /// `2026-03-01T12:34:56.789Z`. A clock before 1970 shows 1970.
-fn timestamp(at: SystemTime) -> String {
+pub(super) fn timestamp(at: SystemTime) -> String {
     let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let (days, of_day) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
     // Days since 0000-03-01, so that the leap day is the last of its year; 146,097 days are 400 years.

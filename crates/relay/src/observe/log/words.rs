@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use relay_core::alert::{Alert, State};
 use relay_core::config::LogLevel;
 use relay_core::event::{CallId, Closing, Event, Labels, Outcome, Transport};
 use relay_core::warm::News;
@@ -53,6 +54,7 @@ pub(super) fn words(notice: &Notice) -> Option<Record> {
         }
         Notice::Lane(change) => return Some(lane(change)),
         Notice::Warming(warming) => return Some(warm(warming)),
+        Notice::Alert(alert) => return Some(told(alert)),
     };
     Some(Record::words(level, event, words))
 }
@@ -71,6 +73,29 @@ fn lane(LaneChange { lane: LaneName { id, model, upstream }, what }: &LaneChange
     fields.push(("upstream", Field::Name(upstream.to_string())));
     fields.push(("lane", Field::Name(id.clone())));
     Record { level: LogLevel::Info, event: "lane", body: Body::Fields(fields) }
+}
+
+fn told(Alert { kind, state, about, lasted, held_back }: &Alert) -> Record {
+    let level = if *state == State::Raised { LogLevel::Warn } else { LogLevel::Info };
+    let mut fields = vec![
+        ("state", Field::Name(state.name().to_owned())),
+        ("kind", Field::Name(kind.name().to_owned())),
+        ("lasted", Field::Seconds(lasted.as_secs_f64())),
+    ];
+    if *held_back > 0 {
+        fields.push(("held_back", Field::Count(u64::from(*held_back))));
+    }
+    let mut add = |name, value: Option<String>| fields.extend(value.map(|value| (name, Field::Name(value))));
+    let owned = |name: &Option<Box<str>>| name.as_deref().map(str::to_owned);
+    add("fault", about.fault.map(str::to_owned));
+    add("what", about.what.map(str::to_owned));
+    // A field has no space.
+    add("rule", about.rule.as_deref().map(|rule| rule.replace(' ', "_")));
+    add("model", owned(&about.model));
+    add("upstream", owned(&about.upstream));
+    add("lane", owned(&about.lane));
+    add("id", about.call.map(|call| call.to_string()));
+    Record { level, event: "alert", body: Body::Fields(fields) }
 }
 
 fn warm(Warming { upstream, model, news }: &Warming) -> Record {

@@ -188,6 +188,62 @@ fn every_limit_is_read() {
 }
 
 #[test]
+fn every_key_of_alerts_is_read() {
+    use relay_core::alert::Kind;
+    use relay_core::config::AlertSettings;
+    let config = good(
+        r#"
+        [alerts]
+        kinds = ["maybe_billed_twice", "lane_closed"]
+        lane_closed = "1s"
+        long_wait = "2s"
+        long_waits = 4
+        every = "5s"
+        log = false
+        webhook = "https://hooks.example/services/T0?x=1"
+        command = ["notify-me", "--urgent"]
+        desktop = true
+        within = "6s"
+        "#,
+    );
+    let settings = AlertSettings {
+        kinds: [Kind::LaneClosed, Kind::MaybeBilledTwice].into(),
+        lane_closed: ms(1000),
+        long_wait: ms(2000),
+        long_waits: 4,
+        every: ms(5000),
+        log: false,
+        webhook: Some("https://hooks.example/services/T0?x=1".parse().unwrap()),
+        command: vec!["notify-me".to_owned(), "--urgent".to_owned()],
+        desktop: true,
+        within: ms(6000),
+    };
+    assert_eq!(config.alerts, settings);
+    assert!(good("[alerts]\nkinds = []\nwebhook = \"\"\ncommand = []").alerts.kinds.is_empty());
+}
+
+#[test]
+fn every_key_of_snapshots_is_read() {
+    use relay_core::config::SnapshotSettings;
+    use relay_core::event::Outcome;
+    let text = "[snapshots]\nenabled = true\nfolder = \"kept\"\noutcomes = [\"cut\"]\nmax_size = \"1MiB\"\n\
+                max_count = 3\nmax_total = \"2MiB\"\n";
+    let settings = SnapshotSettings {
+        enabled: true,
+        folder: Some("kept".into()),
+        outcomes: [Outcome::Cut].into(),
+        max_size: 1 << 20,
+        max_count: 3,
+        max_total: 2 << 20,
+    };
+    assert_eq!(good(text).snapshots, settings);
+    let of = |text: &str| good(text).snapshots_folder();
+    assert_eq!(of(""), None);
+    assert_eq!(of("[relay]\nstate_dir = \"/s\""), Some("/s/snapshots".into()));
+    assert_eq!(of("[relay]\nstate_dir = \"/s\"\n[snapshots]\nfolder = \"/t\""), Some("/t".into()));
+}
+
+#[test]
 fn every_key_of_a_client_is_read() {
     let config = good(
         r#"
@@ -524,6 +580,30 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("history", "file = 1", "is a number, not text", "quotes"),
     ("history", "max_age = \"10min\"", "is too short", "allowed is 1h to"),
     ("history", "max_size = \"1KiB\"", "is too small", "allowed is 1MiB to"),
+    ("alerts", "kinds = \"all\"", "is text, not a list of texts", "[\"one\", \"two\"]"),
+    ("alerts", "kinds = [\"lane\"]", "is none of the choices", "lane_closed, long_waits, quota_spent, rule"),
+    ("alerts", "lane_closed = \"0s\"", "is too short", "allowed is 1ms to 7d"),
+    ("alerts", "long_wait = 50", "has no unit", "\"50s\" is seconds"),
+    ("alerts", "long_waits = 0", "is out of range", "from 1 to 1000"),
+    ("alerts", "every = \"1ms\"", "is too short", "allowed is 1s to 7d"),
+    ("alerts", "log = 1", "is a number, not true or false", "without quotes"),
+    ("alerts", "webhook = \"https://u:s3@a/x\"", "has a user name or password", "scheme, host and path"),
+    (
+        "alerts",
+        "webhook = \"https://a/s3 x\"",
+        "has a character that a URL cannot have",
+        "scheme, host and path",
+    ),
+    ("alerts", "command = \"s3\"", "is text, not a list of texts", "[\"one\", \"two\"]"),
+    ("alerts", "command = [\"\"]", "is no command", "the program and its arguments"),
+    ("alerts", "desktop = 1", "is a number, not true or false", "without quotes"),
+    ("alerts", "within = \"2min\"", "is too long", "allowed is 100ms to 60s"),
+    ("snapshots", "enabled = \"yes\"", "is text, not true or false", "without quotes"),
+    ("snapshots", "folder = 1", "is a number, not text", "quotes"),
+    ("snapshots", "outcomes = [\"bad\"]", "is none of the choices", "served, passed, returned"),
+    ("snapshots", "max_size = \"1KiB\"", "is too small", "allowed is 16KiB to 64MiB"),
+    ("snapshots", "max_count = 0", "is out of range", "from 1 to 10000"),
+    ("snapshots", "max_total = \"1KiB\"", "is too small", "allowed is 64KiB to"),
     ("log", "max_files = 0", "is out of range", "from 1 to 1000"),
     ("client.codex", "profile = \"none\"", "names no profile", "profiles: auto, batch"),
     ("client.codex", "limit = \"10ms\"", "is too short", "allowed is 1s to 7d"),
@@ -667,6 +747,7 @@ fn every_key_of_a_rule_is_read() {
         upstream = "openai"
         fault = "model_loading"
         floor = "5s"
+        alert = true
         [[rule]]
         status = 500
         fault = "server_failed"
@@ -694,6 +775,7 @@ fn every_key_of_a_rule_is_read() {
         source: "[[rule]] number 1".into(),
     };
     assert_eq!(first.rule, whole);
+    assert_eq!(config.rules.iter().map(|rule| rule.alert).collect::<Vec<_>>(), [true, false, false, false]);
     assert_eq!((second.rule.says, second.rule.sign.is_code()), (Says::Failed, false));
     assert_eq!(third.rule.sign, Sign::All(vec![Sign::Header("x".into(), Test::Has("no".into()))]));
     assert_eq!(third.rule.says, Says::Final);
