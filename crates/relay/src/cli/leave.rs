@@ -165,7 +165,7 @@ mod tests {
             let mut command = command(lang);
             let line = verb_first(&command, line.split(' ').map(Into::into).collect());
             let error = command.try_get_matches_from_mut(line).unwrap_err();
-            let words = with_client(&error, lang, said(&error, lang, 80), &|word| word == "top");
+            let words = with_client(&error, lang, said(&error, lang, 80), &|word| word == "htop");
             let words = anstream::adapter::strip_str(&words).to_string();
             words.lines().find(|line| line.contains("run -- ")).map(|line| line.trim().to_owned())
         };
@@ -179,7 +179,7 @@ mod tests {
             english("steady-relay claude -p hi"),
             is("to start it with a relay: 'steady-relay run -- claude'")
         );
-        assert_eq!(english("steady-relay top"), is("to start it with a relay: 'steady-relay run -- top'"));
+        assert_eq!(english("steady-relay htop"), is("to start it with a relay: 'steady-relay run -- htop'"));
         let chinese = is("要经由中继启动它：'steady-relay run -- codex'");
         assert_eq!(hint(Lang::Chinese, "steady-relay codex"), chinese);
         for other in ["steady-relay confg", "steady-relay --codex", "steady-relay nothing"] {
