@@ -169,8 +169,14 @@ fn every_promise_is_the_name_of_a_test() {
 
 #[test]
 fn the_help_knows_every_flag_and_variable_that_is_shown() {
-    let pages: [&[&str]; 4] =
-        [&["--help"], &["demo", "--help"], &["setup", "--help"], &["config", "show", "--help"]];
+    let pages: [&[&str]; 6] = [
+        &["--help"],
+        &["demo", "--help"],
+        &["setup", "--help"],
+        &["config", "show", "--help"],
+        &["stats", "--help"],
+        &["replay", "--help"],
+    ];
     let help: String = pages.map(|words| String::from_utf8(program(words).stdout).unwrap()).concat();
     let words: BTreeSet<&str> = README
         .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-' && letter != '_')
