@@ -219,7 +219,7 @@ impl Watch {
                     self.calls.insert(call, open);
                 }
             }
-            Event::SendStarted { .. } => self.stops_waiting(call, at),
+            Event::SendStarted { .. } => self.stops_waiting(call, at, true),
             Event::WaitStarted { .. } | Event::InLine { .. } => {
                 if let Some(open) = self.calls.get_mut(&call) {
                     open.waits.get_or_insert(at);
@@ -336,7 +336,7 @@ impl Watch {
     }
 
     fn closed(&mut self, call: CallId, at: Moment, closing: &Closing) {
-        self.stops_waiting(call, at);
+        self.stops_waiting(call, at, false);
         let Some(open) = self.calls.remove(&call) else { return };
         if closing.maybe_billed_twice > 0 {
             let about = about(&open.labels, call, closing.last_fault);
@@ -360,7 +360,8 @@ impl Watch {
         }
     }
 
-    fn stops_waiting(&mut self, call: CallId, at: Moment) {
+    /// A wait is over. That of a call which ends without its send says nothing of how long others wait.
+    fn stops_waiting(&mut self, call: CallId, at: Moment, sends: bool) {
         let Some(open) = self.calls.get_mut(&call) else { return };
         let Some(since) = open.waits.take() else { return };
         let was_long = std::mem::take(&mut open.is_long);
@@ -373,7 +374,7 @@ impl Watch {
             if let Some(open) = self.calls.get_mut(&call) {
                 open.is_long = false;
             }
-        } else {
+        } else if sends {
             if let Some(lane) = self.lanes.get_mut(&lane) {
                 lane.long = 0;
             }

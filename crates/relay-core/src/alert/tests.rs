@@ -116,6 +116,11 @@ fn three_long_waits_in_a_row_are_told_and_a_short_one_ends_that() {
     assert_eq!([wait(&mut watch, 4, 200, 250), wait(&mut watch, 5, 250, 300)], ["", ""]);
     assert_eq!(wait(&mut watch, 6, 300, 350), "+long_waits 0s");
     assert_eq!(wait(&mut watch, 7, 350, 410), "");
+    // A client that leaves early has waited for a short time only because it left.
+    watch.see(CallId(80), at(410), &opened("a"));
+    watch.see(CallId(80), at(410), &in_line());
+    let left = Event::CallClosed(Closing::new(Outcome::ClientLeft));
+    assert_eq!(short(&watch.see(CallId(80), at(410), &left)), "");
     assert_eq!(wait(&mut watch, 8, 410, 411), "-long_waits 61s");
     // One that has not ended counts as soon as it is long, and once.
     for call in 9..12 {
