@@ -15,7 +15,7 @@ pub struct Morning {
     pub refusals: u64,
     /// How long calls waited, in milliseconds.
     pub waited: u64,
-    /// Calls that were refused or given up.
+    /// Calls that were not served: refused, given up, handed back, broken off, or left by a client that had to wait.
     pub lost: u64,
     /// All sends.
     pub sends: u64,
@@ -31,7 +31,7 @@ impl Morning {
             took,
             refusals: sums.refusals,
             waited: sums.waits.sum(),
-            lost: sums.lost,
+            lost: sums.judged() - sums.served,
             sends: sums.sends,
             billed_twice: sums.second_runs,
         }

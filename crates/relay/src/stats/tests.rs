@@ -407,6 +407,10 @@ fn a_night_in_one_line() {
         Morning::of(&sums, 5),
         Morning { took: 5, refusals: 18, waited: 36_000, sends: 258, ..Morning::default() }
     );
+    // Whoever waited and got no answer has lost a turn, whatever it is called elsewhere.
+    let lost = Sums { served: 5, returned: 1, broken: 1, left_waiting: 1, lost: 1, ..Sums::default() };
+    let others = Sums { passed: 2, left: 4, cut: 1, ..lost };
+    assert_eq!(Morning::of(&others, 5).lost, 4);
 }
 
 fn exported(calls: &[CallRecord], form: Form) -> String {
