@@ -43,13 +43,15 @@ pub struct Totals {
     pub streams_cut: u64,
     /// Resends of what may have run: each may have been billed twice.
     pub maybe_billed_twice: u64,
-    /// Calls that met a fault the relay waits for: those sent again, given up, and refused to be sent again. For the
-    /// closing line alone.
+    /// Calls that met a fault the relay waits for: those sent again, and those lost. For the closing line alone.
     #[serde(skip)]
     pub met_fault: u64,
     /// Those of them that met a want of capacity.
     #[serde(skip)]
     pub met_capacity: u64,
+    /// Those of them that were not served: refused, given up, handed back, broken off, or left by their client.
+    #[serde(skip)]
+    pub met_and_lost: u64,
     /// All sends of these calls.
     #[serde(skip)]
     pub retried_sends: u64,
@@ -295,7 +297,7 @@ impl Status {
             recovered: totals.calls_saved,
             waited_s: (totals.waited_s * 1000.0).round() / 1000.0,
             sends: totals.retried_sends,
-            lost: totals.calls_lost,
+            lost: totals.met_and_lost,
             maybe_billed_twice: totals.maybe_billed_twice,
             refusals: totals.refusals,
             all_sends: totals.sends,
@@ -436,8 +438,17 @@ impl Observer for Status {
                 let again = closing.sends > 1;
                 totals.calls_sent_again += u64::from(again);
                 let at_capacity = u64::from(closing.capacity_faults > 0);
-                if again || matches!(closing.outcome, Outcome::GaveUp | Outcome::Refused) {
+                let is_troubled = met_fault || again || !closing.waited.is_zero();
+                let lost = match closing.outcome {
+                    Outcome::GaveUp | Outcome::Refused => true,
+                    // What is handed back at once is its client's affair.
+                    Outcome::Returned => again,
+                    Outcome::Broken | Outcome::ClientLeft => is_troubled,
+                    Outcome::Served | Outcome::Passed | Outcome::Cut => false,
+                };
+                if again || lost {
                     totals.met_fault += 1;
+                    totals.met_and_lost += u64::from(lost);
                     totals.met_capacity += at_capacity;
                     totals.retried_sends += u64::from(closing.sends);
                 }

@@ -136,6 +136,7 @@ fn the_totals_of_the_documented_example_are_those_that_are_counted() {
         met_capacity: 2,
         retried_sends: 5,
         refusals: 3,
+        met_and_lost: 1,
         ..saved
     };
     assert_eq!(status.totals(), all);
@@ -162,6 +163,9 @@ fn the_closing_line_counts_what_is_lost_among_what_met_a_fault() {
     // What is handed back at once is its client's affair.
     assert_eq!(after(Outcome::Returned, 1), (3, 2, 3, 3));
     assert_eq!(status.totals().calls_short_of_capacity, 3);
+    // A client that left while it was held has lost its turn, and so has one whose answer broke off.
+    assert_eq!(after(Outcome::ClientLeft, 1), (4, 3, 4, 4));
+    assert_eq!(after(Outcome::Broken, 0), (5, 3, 5, 5));
 }
 
 #[test]
