@@ -107,14 +107,16 @@ pub fn code(text: &str) -> Option<Box<str>> {
 pub fn label(text: &str) -> Box<str> {
     // A name may be as long as a request. What comes later than this is in no label.
     let text = &text[..text.floor_char_boundary(1024)];
-    if starts_like_a_secret(text) {
+    // A model that lies in somebody's home is called by its file: the rest of its path says who that is.
+    let is_at_home = ["/home/", "/Users/", "/root/"].iter().any(|home| text.starts_with(home));
+    let text = if is_at_home { text.rsplit('/').next().unwrap_or_default() } else { text };
+    let plain: String =
+        text.chars().filter(|c| c.is_ascii_alphanumeric() || "_-.:/".contains(*c)).take(LABEL).collect();
+    // Looked at before and after: what is left out may be all that hides one.
+    if starts_like_a_secret(text) || starts_like_a_secret(&plain) {
         return "redacted".into();
     }
-    text.chars()
-        .filter(|c| c.is_ascii_alphanumeric() || "_-.:/".contains(*c))
-        .take(LABEL)
-        .collect::<String>()
-        .into()
+    plain.into()
 }
 
 #[cfg(test)]
@@ -128,6 +130,11 @@ mod tests {
         assert_eq!(label(&"x".repeat(500)).len(), 64);
         assert_eq!(&*label(&"\u{20ac}".repeat(1 << 20)), "");
         assert_eq!(&*label("Bearer sk-proj-abcdef12345"), "redacted");
+        for hidden in ["s\u{1}k-proj-abcdef12345", "sk\u{200b}-proj-abcdef12345"] {
+            assert_eq!(&*label(hidden), "redacted", "{hidden:?}");
+        }
+        assert_eq!(&*label("/home/jane/models/llama.gguf"), "llama.gguf");
+        assert_eq!(&*label("/v1/responses"), "/v1/responses");
         assert_eq!(
             &*label("Meta-Llama-3.1-405B-Instruct-Turbo-FP8"),
             "Meta-Llama-3.1-405B-Instruct-Turbo-FP8"

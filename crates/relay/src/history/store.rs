@@ -96,6 +96,25 @@ pub struct Opened {
 }
 
 impl Store {
+    /// Opens the file for a run that begins now, whose number comes besides.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_for(path: &Path, run: &Run, now: u64) -> Result<(Opened, i64), StoreError> {
+        let mut opened = Self::open(path)?;
+        match opened.store.begin(run, now) {
+            Ok(number) => Ok((opened, number)),
+            // Its first page alone tells nothing of the others.
+            Err(StoreError::File { .. }) if is_damaged(path) => {
+                drop(opened);
+                let mut fresh = Self::in_place_of(path)?;
+                let number = fresh.store.begin(run, now)?;
+                Ok((fresh, number))
+            }
+            Err(why) => Err(why),
+        }
+    }
+
     /// Opens the file, or makes it. One that is damaged is put aside.
     ///
     /// # Errors
@@ -107,13 +126,17 @@ impl Store {
         }
         make_private(path).map_err(|why| error(&why))?;
         match Self::try_open(path) {
-            Err(StoreError::File { .. }) if is_damaged(path) => {
-                let aside = put_aside(path).map_err(|why| error(&why))?;
-                make_private(path).map_err(|why| error(&why))?;
-                Ok(Opened { store: Self::try_open(path)?, damaged: Some(aside) })
-            }
+            Err(StoreError::File { .. }) if is_damaged(path) => Self::in_place_of(path),
             opened => Ok(Opened { store: opened?, damaged: None }),
         }
+    }
+
+    /// Puts a damaged one aside, and begins another.
+    fn in_place_of(path: &Path) -> Result<Opened, StoreError> {
+        let error = |why: io::Error| StoreError::File { path: path.to_owned(), why: why.to_string() };
+        let aside = put_aside(path).map_err(error)?;
+        make_private(path).map_err(error)?;
+        Ok(Opened { store: Self::try_open(path)?, damaged: Some(aside) })
     }
 
     fn try_open(path: &Path) -> Result<Self, StoreError> {
@@ -369,6 +392,10 @@ impl Reader {
 
 /// SQLite gives what it makes the mode of the file, so that is made first.
 fn make_private(path: &Path) -> io::Result<()> {
+    // Asked before it is opened: opening a pipe would wait for its reader.
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return Err(io::Error::other("this is no file"));
+    }
     let file = private::options().create(true).truncate(false).write(true).open(path)?;
     private::close(&file)
 }

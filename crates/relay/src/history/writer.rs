@@ -125,12 +125,11 @@ mod with_file {
             clock: Arc<dyn Clock>,
             say: Box<dyn Fn(String) + Send>,
         ) -> Result<Self, StoreError> {
-            let opened = Store::open(path)?;
+            let (opened, run) = Store::open_for(path, run, wall_ms(&*clock))?;
             if let Some(damaged) = opened.damaged {
                 say(words::history::damaged(lang(), &damaged.display().to_string()));
             }
-            let mut store = opened.store;
-            let run = store.begin(run, wall_ms(&*clock))?;
+            let store = opened.store;
             let unwritten = BTreeMap::new();
             Ok(Self { store, run, bounds, clock, pruned: None, say, trouble: None, unwritten })
         }
@@ -170,6 +169,9 @@ mod with_file {
         }
 
         pub(super) fn end(mut self) {
+            if !self.unwritten.is_empty() {
+                let _lost = self.write(&[]);
+            }
             // A run that has no end in the file was killed, or could not write it: both are told the same way.
             let _best_effort = self.store.end(self.run, wall_ms(&*self.clock));
         }

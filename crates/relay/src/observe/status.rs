@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use relay_core::event::{CallId, Event, Labels, Outcome};
+use relay_core::event::{CallId, Closing, Event, Labels, Outcome};
 use relay_core::gate::{Place, View};
 use relay_core::warm::News;
 use relay_core::{Fault, Moment};
@@ -58,6 +58,40 @@ pub struct Totals {
     /// Sends that were refused for want of capacity, of calls that ended.
     #[serde(skip)]
     pub refusals: u64,
+}
+
+impl Totals {
+    /// A call ended.
+    fn closed(&mut self, closing: &Closing) {
+        self.waited_s += closing.waited.as_secs_f64();
+        let met_fault = closing.last_fault.is_some();
+        let again = closing.sends > 1;
+        self.calls_sent_again += u64::from(again);
+        let at_capacity = u64::from(closing.capacity_faults > 0);
+        let is_troubled = met_fault || again || !closing.waited.is_zero();
+        let lost = match closing.outcome {
+            Outcome::GaveUp | Outcome::Refused => true,
+            // What is handed back at once is its client's affair.
+            Outcome::Returned => again,
+            Outcome::Broken | Outcome::ClientLeft => is_troubled,
+            Outcome::Served | Outcome::Passed | Outcome::Cut => false,
+        };
+        if again || lost {
+            self.met_fault += 1;
+            self.met_and_lost += u64::from(lost);
+            self.met_capacity += at_capacity;
+            self.retried_sends += u64::from(closing.sends);
+        }
+        self.calls_short_of_capacity += at_capacity;
+        self.refusals += u64::from(closing.capacity_faults);
+        match closing.outcome {
+            Outcome::Served => self.calls_saved += u64::from(met_fault && again),
+            Outcome::Refused | Outcome::GaveUp => self.calls_lost += 1,
+            Outcome::Returned => self.calls_handed_back += 1,
+            Outcome::Broken => self.calls_broken += 1,
+            Outcome::Passed | Outcome::Cut | Outcome::ClientLeft => {}
+        }
+    }
 }
 
 /// What a call is doing.
@@ -433,34 +467,7 @@ impl Observer for Status {
                 if open.remove(&call).is_some_and(|open| open.held.is_some()) {
                     self.eased.notify_one();
                 }
-                totals.waited_s += closing.waited.as_secs_f64();
-                let met_fault = closing.last_fault.is_some();
-                let again = closing.sends > 1;
-                totals.calls_sent_again += u64::from(again);
-                let at_capacity = u64::from(closing.capacity_faults > 0);
-                let is_troubled = met_fault || again || !closing.waited.is_zero();
-                let lost = match closing.outcome {
-                    Outcome::GaveUp | Outcome::Refused => true,
-                    // What is handed back at once is its client's affair.
-                    Outcome::Returned => again,
-                    Outcome::Broken | Outcome::ClientLeft => is_troubled,
-                    Outcome::Served | Outcome::Passed | Outcome::Cut => false,
-                };
-                if again || lost {
-                    totals.met_fault += 1;
-                    totals.met_and_lost += u64::from(lost);
-                    totals.met_capacity += at_capacity;
-                    totals.retried_sends += u64::from(closing.sends);
-                }
-                totals.calls_short_of_capacity += at_capacity;
-                totals.refusals += u64::from(closing.capacity_faults);
-                match closing.outcome {
-                    Outcome::Served => totals.calls_saved += u64::from(met_fault && again),
-                    Outcome::Refused | Outcome::GaveUp => totals.calls_lost += 1,
-                    Outcome::Returned => totals.calls_handed_back += 1,
-                    Outcome::Broken => totals.calls_broken += 1,
-                    Outcome::Passed | Outcome::Cut | Outcome::ClientLeft => {}
-                }
+                totals.closed(closing);
             }
             Event::NoticeGiven { .. } => {
                 if let Some(open) = open.get_mut(&call) {

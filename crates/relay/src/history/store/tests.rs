@@ -239,6 +239,49 @@ fn nobody_else_can_read_it() {
 }
 
 #[test]
+fn one_whose_first_page_alone_is_whole_is_put_aside_when_a_run_begins() {
+    let folder = Folder::new();
+    let mut store = Store::open(&folder.file()).unwrap().store;
+    let number = store.begin(&run(), 0).unwrap();
+    let calls: Vec<_> = (0..500).map(full).collect();
+    store.write(number, &calls).unwrap();
+    drop(store);
+    let mut bytes = fs::read(folder.file()).unwrap();
+    bytes[4096..].fill(0xA5);
+    fs::write(folder.file(), bytes).unwrap();
+    let (mut opened, number) = Store::open_for(&folder.file(), &run(), 0).unwrap();
+    assert!(opened.damaged.is_some_and(|aside| aside.exists()));
+    opened.store.write(number, &[full(1)]).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_its_place_is_refused_at_once() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.file().parent().unwrap()).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(folder.file()).status().unwrap().success());
+    assert!(matches!(Store::open(&folder.file()).unwrap_err(), StoreError::File { .. }));
+    assert!(folder.file().exists());
+}
+
+#[test]
+fn what_could_not_be_written_is_written_at_the_end() {
+    use crate::clock::SystemClock;
+    use crate::history::{File, Writer};
+    let folder = Folder::new();
+    let clock = std::sync::Arc::new(SystemClock);
+    let bounds = Bounds { age: Duration::MAX, ..BOUNDS };
+    let file = File::open(&folder.file(), &run(), bounds, clock, Box::new(|_words| {})).unwrap();
+    let mut writer = Writer::to(file);
+    let other = Connection::open(folder.file()).unwrap();
+    other.execute_batch("ALTER TABLE calls RENAME TO elsewhere").unwrap();
+    writer.write(&[full(1)]);
+    other.execute_batch("ALTER TABLE elsewhere RENAME TO calls").unwrap();
+    writer.end();
+    assert_eq!(Reader::open(&folder.file()).unwrap().named("c1", 9).unwrap().len(), 1);
+}
+
+#[test]
 fn two_relays_share_it() {
     let folder = Folder::new();
     let mut stores = [(); 2].map(|()| Store::open(&folder.file()).unwrap().store);
