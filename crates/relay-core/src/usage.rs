@@ -10,7 +10,7 @@
 
 use std::sync::LazyLock;
 
-use memchr::memmem::FinderRev;
+use memchr::memmem::Finder;
 use serde::Deserialize;
 
 /// The tokens of one answer.
@@ -79,15 +79,15 @@ impl Said {
 /// would be escaped.
 const KEY: &[u8] = b"\"usage";
 const ENDS: [&[u8]; 2] = [b"\"", b"Metadata\""];
-/// Made once: it is asked for at every event.
-static FINDER: LazyLock<FinderRev<'static>> = LazyLock::new(|| FinderRev::new(KEY));
+/// Made once: it is asked for at every event. Forwards, which is the faster way where there is none.
+static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(KEY));
 /// What Ollama's last line has.
 const COUNT: &[u8] = b"\"eval_count\"";
 
 /// What an event, or a whole answer, says of tokens; the last word of it counts.
 #[must_use]
 pub fn usage(json: &[u8]) -> Option<Usage> {
-    if let Some(at) = FINDER.rfind(json) {
+    if let Some(at) = FINDER.find_iter(json).last() {
         let rest = &json[at + KEY.len()..];
         let rest = ENDS.iter().find_map(|end| rest.strip_prefix(*end))?;
         let value = rest.trim_ascii_start().strip_prefix(b":")?;
