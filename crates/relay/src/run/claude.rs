@@ -79,7 +79,12 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
             Kind::Managed | Kind::Settings => words::run::in_place(lang, BASE_URL, &origin),
         };
         let own = Own { url, origin };
-        let base = if relay.has_upstream { relay.base() } else { plan.stand_in("claude", &own, relay)? };
+        let base = if relay.has_upstream {
+            plan.passes_over(&own);
+            relay.base()
+        } else {
+            plan.stand_in("claude", &own, relay)?
+        };
         if kind == Kind::Managed {
             return Err(RunError::Immovable {
                 client: "claude",

@@ -39,8 +39,13 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
         }
     };
     let mut base = format!("{}/v1", relay.base());
-    if let Some((url, place)) = old.filter(|_| !relay.has_upstream) {
-        base = plan.stand_in("codex", &Own { url, origin: place.of(&format!("`{key}`")) }, relay)?;
+    if let Some((url, place)) = old {
+        let own = Own { url, origin: place.of(&format!("`{key}`")) };
+        if relay.has_upstream {
+            plan.passes_over(&own);
+        } else {
+            base = plan.stand_in("codex", &own, relay)?;
+        }
     }
     if given.remote {
         plan.notices.push(run::codex_remote(lang()));

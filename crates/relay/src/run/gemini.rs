@@ -41,7 +41,11 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
     }
     let own = super::variables::of_environment(around, BASE_URL)
         .or_else(|| of_file(around, home.as_ref(), &mut plan.notices));
-    let base = match own.filter(|_| !relay.has_upstream) {
+    let base = match own {
+        Some(own) if relay.has_upstream => {
+            plan.passes_over(&own);
+            relay.base()
+        }
         Some(own) => plan.stand_in("gemini", &own, relay)?,
         None => relay.base(),
     };

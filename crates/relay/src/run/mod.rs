@@ -256,6 +256,14 @@ impl Plan {
         Ok(base)
     }
 
+    /// The relay has an upstream for all, which comes before the user's own: said, since a key goes there as well.
+    fn passes_over(&mut self, own: &Own) {
+        let notice = run::passed_over(lang(), &own.origin);
+        if !self.notices.contains(&notice) {
+            self.notices.push(notice);
+        }
+    }
+
     fn set(&mut self, name: &str, value: &str) {
         self.env.push((name.into(), value.into()));
     }
@@ -459,8 +467,17 @@ mod tests {
         let claude = machine.plan_for(relay, &["claude"]).unwrap();
         let settings = format!(r#"{{"env":{{"ANTHROPIC_BASE_URL":"{BASE}"}}}}"#);
         assert_eq!(claude.args, ["--settings", &*settings]);
-        for plan in [codex, claude] {
-            assert_eq!((plan.upstreams, plan.notices), (vec![], Vec::<String>::new()));
+        for (plan, origin) in
+            [(codex, "/home/u/.codex/config.toml"), (claude, "/home/u/.claude/settings.json")]
+        {
+            // A key that was meant for that address goes elsewhere: nobody is to learn of it later.
+            let told = "requests go to the relay's own `upstream`, not where ";
+            assert_eq!((plan.upstreams, plan.notices.len()), (vec![], 1));
+            assert!(
+                plan.notices[0].starts_with(told) && plan.notices[0].contains(origin),
+                "{:?}",
+                plan.notices
+            );
         }
     }
 

@@ -53,6 +53,9 @@ pub(super) fn plan(plan: &mut Plan, around: Surroundings<'_>, relay: RelayAddr) 
         }
     }
     for (at, (provider, own)) in all.iter().enumerate() {
+        if relay.has_upstream {
+            plan.passes_over(own);
+        }
         let is_known = KNOWN.iter().any(|(known, ..)| known == provider);
         let base = match (relay.has_upstream, is_known) {
             (false, _) => plan.stand_in(&path_name(provider, at), own, relay)?,
@@ -215,6 +218,11 @@ mod tests {
         let plan = machine.plan_for(relay, &["opencode"]).unwrap();
         assert_eq!((base(&plan, "openai").as_deref(), upstreams(&plan)), (Some("~/v1"), vec![]));
         assert_eq!(base(&plan, "a b").as_deref(), Some("~/v1"));
+        assert!(
+            plan.notices.iter().any(|told| told.contains("the relay's own `upstream`")),
+            "{:?}",
+            plan.notices
+        );
         // Braces in a text nest nothing.
         let prompt = format!(
             r#"{{"x":"{}","provider":{{"openai":{{"options":{{"baseURL":"https://o/v4"}}}}}}}}"#,

@@ -86,8 +86,11 @@ pub(super) fn values(
                 }
                 plan.stand_in(&from.to_ascii_lowercase(), &own, relay)?
             }
-            (Some(_), None) => relay.base(),
-            (_, Some(version)) => format!("{}{version}", relay.base()),
+            (Some(own), version) => {
+                plan.passes_over(&own);
+                format!("{}{}", relay.base(), version.unwrap_or_default())
+            }
+            (None, Some(version)) => format!("{}{version}", relay.base()),
             (None, None) => continue,
         };
         values.push((name, value));
@@ -173,6 +176,11 @@ mod tests {
         assert_eq!(variable(&plan, "OPENAI_BASE_URL"), Some(&*format!("{BASE}/v1")));
         assert_eq!(variable(&plan, "OLLAMA_HOST"), Some(BASE));
         assert_eq!(upstreams(&plan), []);
+        assert!(
+            plan.notices.iter().any(|told| told.contains("the relay's own `upstream`")),
+            "{:?}",
+            plan.notices
+        );
     }
 
     #[test]

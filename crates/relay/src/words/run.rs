@@ -155,6 +155,12 @@ relay_core::words! {
         zh: "无法继续跟踪 `{program}`：{why}";
     }
 
+    /// The user's own address is not gone on to, since the relay has an upstream for all.
+    passed_over(origin: &str) {
+        en: "requests go to the relay's own `upstream`, not where {origin} says\nhint: take `upstream` from the relay's settings, or start the client with `run --own --upstream URL`";
+        zh: "请求会发往中继自己的 `upstream`，而不是 {origin} 所指的地址\n提示：从中继的设置中去掉 `upstream`，或用 `run --own --upstream URL` 启动客户端";
+    }
+
     /// Where requests go on to. `origin` is a message of this table.
     forwards_to(url: &str, origin: &str) {
         en: "requests go on to {url}, as {origin} says";
