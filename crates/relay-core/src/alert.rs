@@ -31,6 +31,8 @@ const FORGOTTEN: Duration = Duration::from_secs(7 * 24 * 3600);
 pub enum Kind {
     /// A lane has been closed for long.
     LaneClosed,
+    /// A breaker has cut an upstream off.
+    CircuitOpen,
     /// Calls of a lane wait for long, one after the other.
     LongWaits,
     /// A quota, a balance or a plan's window is spent.
@@ -45,8 +47,9 @@ pub enum Kind {
 
 impl Kind {
     /// Every one.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::LaneClosed,
+        Self::CircuitOpen,
         Self::LongWaits,
         Self::QuotaSpent,
         Self::Rule,
@@ -59,6 +62,7 @@ impl Kind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::LaneClosed => "lane_closed",
+            Self::CircuitOpen => "circuit_open",
             Self::LongWaits => "long_waits",
             Self::QuotaSpent => "quota_spent",
             Self::Rule => "rule",
@@ -70,7 +74,7 @@ impl Kind {
     /// Whether it is told once as long as it lasts; what is not happens again and again, and is told again.
     const fn lasts(self) -> bool {
         match self {
-            Self::LaneClosed | Self::LongWaits | Self::CannotWrite => true,
+            Self::LaneClosed | Self::CircuitOpen | Self::LongWaits | Self::CannotWrite => true,
             Self::QuotaSpent | Self::Rule | Self::MaybeBilledTwice => false,
         }
     }
@@ -183,6 +187,10 @@ pub enum Gate {
     Shut(Shut),
     /// It opened.
     Opened,
+    /// Its breaker cut it off, after this fault.
+    CircuitOpened(Fault),
+    /// Its breaker lets calls through again.
+    CircuitClosed,
 }
 
 impl Watch {
@@ -205,6 +213,7 @@ impl Watch {
             | Event::FaultSeen { .. }
             | Event::WaitStarted { .. }
             | Event::InLine { .. }
+            | Event::Moved { .. }
             | Event::Committed { .. }
             | Event::CallClosed(_) => true,
         }
@@ -227,6 +236,11 @@ impl Watch {
             }
             Event::FaultSeen { fault, rule, status, .. } => {
                 self.failed(call, at, *fault, rule.as_deref().zip(*status));
+            }
+            Event::Moved { to, .. } => {
+                if let Some(open) = self.calls.get_mut(&call) {
+                    open.labels = Arc::new(open.labels.moved_to(to));
+                }
             }
             Event::Committed { .. } => self.answered(call, at),
             Event::CallClosed(closing) => self.closed(call, at, closing),
@@ -254,6 +268,11 @@ impl Watch {
                 }
                 self.over(Kind::LaneClosed, &id, at);
             }
+            Gate::CircuitOpened(fault) => {
+                let about = About { fault: Some(fault.name()), ..about };
+                self.raise(Kind::CircuitOpen, &id, (at, at), about);
+            }
+            Gate::CircuitClosed => self.over(Kind::CircuitOpen, &id, at),
         }
         std::mem::take(&mut self.out)
     }

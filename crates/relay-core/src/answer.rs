@@ -66,6 +66,8 @@ pub struct Listener<'a> {
     pub streams: bool,
     /// Who was asked, for the message: the upstream's host.
     pub upstream: &'a str,
+    /// Where every breaker is open: each upstream, what happened there and when it is tried again.
+    pub circuits: &'a str,
     /// What was tried.
     pub tried: Tried,
     /// The answer that told of the last failure is at hand.
@@ -98,6 +100,7 @@ pub fn say(listener: &Listener<'_>, ending: &Ending) -> Say {
         },
         Ending::Refused(why, failure) => refuse(listener, *why, failure),
         Ending::GaveUp(Stop::Draining, _) | Ending::ClientLeft => Say::Cut,
+        Ending::GaveUp(Stop::CircuitsOpen, _) => shut_out(listener),
         Ending::GaveUp(stop, None) => unsent(listener, *stop),
         Ending::GaveUp(stop, Some(failure)) => gave_up(listener, *stop, failure),
     }
@@ -156,7 +159,7 @@ fn unsent(listener: &Listener<'_>, stop: Stop) -> Say {
             let message = words::lines(lang, &what, "", &hint);
             own(listener, status_of(Fault::NeverSent), &failure(Fault::NeverSent), stop_code(stop), &message)
         }
-        Stop::PatienceSpent | Stop::FloorTooFar | Stop::Draining => {
+        Stop::PatienceSpent | Stop::FloorTooFar | Stop::CircuitsOpen | Stop::Draining => {
             let failure = failure(Fault::AtCapacity);
             if speaks_codex(listener) && listener.streams {
                 return codex_capacity(&failure);
@@ -172,6 +175,18 @@ fn unsent(listener: &Listener<'_>, stop: Stop) -> Say {
         }
     }
 }
+
+/// Every breaker is open: there is no answer of a service to hand on, and each upstream is named instead.
+fn shut_out(listener: &Listener<'_>) -> Say {
+    let lang = listener.lang;
+    let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
+    let what = words::circuits_open(lang, listener.circuits);
+    let message = words::lines(lang, &what, "", &words::circuits_hint(lang));
+    own(listener, CIRCUITS_OPEN, &failure, stop_code(Stop::CircuitsOpen), &message)
+}
+
+/// The status where no upstream may be asked: the relay itself is fine, and so is the request.
+const CIRCUITS_OPEN: u16 = 503;
 
 /// What a stream that was begun early tells of a success that cannot go into it: `what` the service answered. Told like
 /// a request that is wrong, which no client sends again, and neither does another relay in front of this one.
@@ -322,6 +337,7 @@ const fn stop_code(stop: Stop) -> &'static str {
     match stop {
         Stop::SendsSpent => "sends_exhausted",
         Stop::PatienceSpent | Stop::FloorTooFar | Stop::Draining => "patience_exhausted",
+        Stop::CircuitsOpen => "circuits_open",
     }
 }
 
@@ -381,7 +397,7 @@ fn given_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> String {
             Advice::Wait(told) => words::wait_named(lang, &format!("{:.0}", told.as_secs_f64()), &patience),
             Advice::Silent | Advice::Useless => words::wait_unnamed(lang, &patience),
         },
-        Stop::PatienceSpent | Stop::Draining => words::raise_patience(lang, &patience),
+        Stop::PatienceSpent | Stop::CircuitsOpen | Stop::Draining => words::raise_patience(lang, &patience),
     };
     lines(listener, failure, &what, &hint)
 }

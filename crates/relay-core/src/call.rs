@@ -283,6 +283,34 @@ impl Call {
         }
     }
 
+    /// It waits for another upstream from now on, and is not to be sent there before `own`. What it has waited so far
+    /// is spent.
+    pub fn moves(&mut self, own: Option<Moment>, now: Moment) {
+        if matches!(self.state, State::Waiting(_)) {
+            let wait = now.since(self.since);
+            self.waited = self.waited.saturating_add(wait);
+            if !self.waits_for_a_place() {
+                self.borne = self.borne.saturating_add(wait);
+            }
+            self.fresh = false;
+            self.wait(own.filter(|own| *own > now), self.profile.gate.is_some(), now);
+        }
+    }
+
+    /// Whether it waits until then, if it has to.
+    #[must_use]
+    pub fn bears_until(&self, at: Moment, now: Moment) -> bool {
+        self.waiting().is_some_and(|waiting| at <= waiting.until.min(waiting.bears.max(now)))
+    }
+
+    /// Every upstream is cut off by its breaker, for longer than it waits.
+    pub fn shut_out(&mut self, now: Moment) {
+        if matches!(self.state, State::Waiting(_)) {
+            self.over(now);
+            self.state = State::Done(Ending::GaveUp(Stop::CircuitsOpen, self.last.clone()));
+        }
+    }
+
     /// Its lane holds everybody for longer than it waits.
     pub fn held_for_too_long(&mut self, now: Moment) {
         if matches!(self.state, State::Waiting(_)) {
@@ -330,9 +358,21 @@ impl Call {
     }
 
     /// The send failed. Where none is under way nothing happens: what was committed stays so.
-    pub fn failed(&mut self, mut failure: Failure, now: Moment, dice: &mut dyn Dice) {
+    pub fn failed(&mut self, failure: Failure, now: Moment, dice: &mut dyn Dice) {
+        let _own = self.failed_beside(failure, None, now, dice);
+    }
+
+    /// The send failed, and another upstream takes the call after `other`: it waits no longer than that. How long it is
+    /// not to be sent to this one, if it may be sent at all.
+    pub fn failed_beside(
+        &mut self,
+        mut failure: Failure,
+        other: Option<Duration>,
+        now: Moment,
+        dice: &mut dyn Dice,
+    ) -> Option<Duration> {
         if self.state != State::Flying {
-            return;
+            return None;
         }
         self.events.push(Event::FaultSeen {
             send: self.budget.own_sends(),
@@ -355,15 +395,29 @@ impl Call {
         }
         let failure = Box::new(failure);
         self.last = Some(failure.clone());
-        if let Err(ending) = self.go_on(failure, now, dice) {
-            self.state = State::Done(ending);
+        match self.go_on(failure, other, now, dice) {
+            Ok(own) => Some(own),
+            Err(ending) => {
+                self.state = State::Done(ending);
+                None
+            }
         }
     }
 
-    fn go_on(&mut self, failure: Box<Failure>, now: Moment, dice: &mut dyn Dice) -> Result<(), Ending> {
+    fn go_on(
+        &mut self,
+        mut failure: Box<Failure>,
+        other: Option<Duration>,
+        now: Moment,
+        dice: &mut dyn Dice,
+    ) -> Result<Duration, Ending> {
         let Some(evidence) = failure.evidence else { return Err(Ending::Passed(failure)) };
         if let Some(bar) = failure.barred {
-            return Err(Ending::Refused(Why::Barred(bar), failure));
+            if other.is_none() || evidence != Evidence::NeverSent {
+                return Err(Ending::Refused(Why::Barred(bar), failure));
+            }
+            // It stands in the way to this upstream alone.
+            failure.barred = None;
         }
         let harmless = self.nature.operation == Operation::Pure;
         if evidence == Evidence::MaybeRan && !self.budget.grants_any() && !harmless {
@@ -385,11 +439,13 @@ impl Call {
         }
         // A refusal is spaced by the gate of its lane, where there is one; all else by its own curve.
         let gated = evidence == Evidence::Refused && self.profile.gate.is_some();
-        let wait = if gated {
+        // Where it may come back to this one, no gate knows how often it was here.
+        let own = if gated && other.is_none() {
             wait::floor(failure.advice, &self.profile)
         } else {
             wait::after(&failure, self.budget.steps(), &self.profile, dice)
         };
+        let wait = other.map_or(own, |other| own.min(other));
         if !self.bears(wait, now) {
             let stop = match failure.advice {
                 Advice::Wait(told) if self.bears(Duration::ZERO, now) && !self.bears(told, now) => {
@@ -404,12 +460,12 @@ impl Call {
         if evidence == Evidence::MaybeRan {
             self.events.push(Event::GrantTaken { send });
         }
-        if !gated {
+        if !gated && (other.is_none() || !wait.is_zero()) {
             let Failure { fault, status, .. } = *failure;
             self.events.push(Event::WaitStarted { send, wait, fault, status, code: code_of(&failure) });
         }
         self.wait((!wait.is_zero()).then_some(now + wait), gated, now);
-        Ok(())
+        Ok(own)
     }
 
     /// A wait begins; `own`: until then by itself.
@@ -464,7 +520,10 @@ impl Call {
         spent.since = Some(self.first_opened);
         match &self.state {
             State::Flying if left => spent.ambiguous = spent.ambiguous.saturating_add(1),
-            State::Done(Ending::GaveUp(Stop::SendsSpent | Stop::PatienceSpent | Stop::FloorTooFar, _))
+            State::Done(Ending::GaveUp(
+                Stop::SendsSpent | Stop::PatienceSpent | Stop::FloorTooFar | Stop::CircuitsOpen,
+                _,
+            ))
             | State::Done(Ending::Refused(..)) => spent.gave_up = true,
             State::Done(
                 Ending::GaveUp(Stop::Draining, _)

@@ -3,13 +3,16 @@
 //! of a profile (that is `profile`). Every default is here, with its reason.
 
 mod alerts;
+mod pool;
 mod snapshots;
 mod upstream;
 
 pub use alerts::{AlertSettings, WebhookUrl};
+pub use pool::{Pool, SHARES};
 pub use snapshots::SnapshotSettings;
 pub use upstream::{Http2, ProxyChoice, ProxyUrl, Secret, Upstream, UpstreamChoice, Warm, Websocket};
 
+use crate::breaker;
 use crate::client::Kind;
 use crate::dialect::Rule;
 use crate::listen::Listen;
@@ -48,6 +51,10 @@ pub struct Config {
     pub profiles: BTreeMap<String, Profile>,
     /// Every upstream by name: the four that ship, as changed, and the user's own.
     pub upstreams: BTreeMap<String, Upstream>,
+    /// Every pool by name; no upstream has the same one.
+    pub pools: BTreeMap<String, Pool>,
+    /// When an upstream is cut off for a while.
+    pub breaker: breaker::Rules,
     /// When upstreams whose entry does not say are spoken to over HTTP/2.
     pub http2: Http2,
     /// What becomes of WebSockets to upstreams whose entry does not say.
@@ -105,6 +112,8 @@ impl Default for Config {
             numbers: ProfileOverrides::default(),
             profiles: shipped_profiles(),
             upstreams: shipped_upstreams(),
+            pools: BTreeMap::new(),
+            breaker: breaker::Rules::default(),
             http2: Http2::default(),
             websocket: Websocket::default(),
             proxy: ProxyChoice::default(),
@@ -130,6 +139,17 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Whether requests can be sent to what has this name: an upstream or a pool.
+    #[must_use]
+    pub fn sends_to(&self, name: &str) -> bool {
+        self.upstreams.contains_key(name) || self.pools.contains_key(name)
+    }
+
+    /// The names of all upstreams and pools.
+    pub fn destinations(&self) -> impl Iterator<Item = &str> {
+        self.upstreams.keys().chain(self.pools.keys()).map(String::as_str)
+    }
+
     /// The first route that fits.
     #[must_use]
     pub fn route(&self, path: &str, client: Kind, model: Option<&str>) -> Option<&Route> {
@@ -242,7 +262,7 @@ pub struct Route {
     pub client: Option<Kind>,
     /// Fits this model; a `*` at the end stands for any rest.
     pub model: Option<String>,
-    /// The name of the upstream to send to.
+    /// The name of the upstream, or of the pool, to send to.
     pub upstream: Option<String>,
     /// The profile to use.
     pub profile: Option<ProfileChoice>,

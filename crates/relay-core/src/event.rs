@@ -113,6 +113,60 @@ pub struct Labels {
     pub lane: Box<str>,
     /// The id that the client gave the request, as a label.
     pub request_id: Option<Box<str>>,
+    /// The pool that it may be served by, where it goes to one.
+    pub pool: Option<Box<str>>,
+    /// What binds it to one upstream of that pool, where anything does.
+    pub bound: Option<&'static str>,
+}
+
+impl Labels {
+    /// The same of a call that goes there from now on.
+    #[must_use]
+    pub fn moved_to(&self, leg: &Leg) -> Self {
+        let (upstream, lane) = (leg.upstream.clone(), leg.lane.clone());
+        let model = leg.model.clone().or_else(|| self.model.clone());
+        Self { upstream, lane, model, ..self.clone() }
+    }
+}
+
+/// An upstream on the way of a call, and its lane there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leg {
+    /// The upstream's name in the settings, or its host.
+    pub upstream: Box<str>,
+    /// The id of the lane.
+    pub lane: Box<str>,
+    /// The model that is asked for there, where that is another one than the client named.
+    pub model: Option<Box<str>>,
+}
+
+/// Why a call leaves an upstream for another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Left {
+    /// It failed the call, and another one takes it.
+    Failed,
+    /// Its lane takes no calls now.
+    Shut,
+    /// Its breaker is open.
+    CircuitOpen,
+    /// One that is preferred takes calls again.
+    Preferred,
+}
+
+impl Left {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Failed, Self::Shut, Self::CircuitOpen, Self::Preferred];
+
+    /// The name in logs and records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Shut => "shut",
+            Self::CircuitOpen => "circuit_open",
+            Self::Preferred => "preferred",
+        }
+    }
 }
 
 /// The summary of a call at its end.
@@ -242,6 +296,15 @@ pub enum Event {
         notices: u32,
         /// What it was refused with; `None`: it was not sent yet.
         fault: Option<Fault>,
+    },
+    /// The call goes to another upstream from here on.
+    Moved {
+        /// The number of the send that is the first there.
+        send: u32,
+        /// Where to.
+        to: Arc<Leg>,
+        /// Why it left the one before.
+        why: Left,
     },
     /// A resend of what may have run was granted.
     GrantTaken {

@@ -7,11 +7,13 @@
 //!
 //! Everything is read by structure, never searched for: a model may well talk about errors.
 
+mod binding;
 mod error;
 mod hash;
 mod path;
 mod peek;
 
+pub use binding::{Binds, Unreadable, binding_member};
 pub use error::{ErrorFields, error_fields, is_kept_thing, is_top_level_error, refusal_fields};
 pub use hash::canonical_hash;
 pub use path::texts_at;

@@ -22,11 +22,14 @@
 //! # Where to go
 //! [`call`] is the life of one call; it asks [`decide`] (the table), [`wait`] and [`budget`]. [`preamble`] listens
 //! to an answer with the help of [`dialect`], which turns answers into [`failure`]s. [`answer`] says what a client
-//! is told, [`client`] who it is, [`ledger`] what its earlier calls spent. [`config`] holds every setting.
+//! is told, [`client`] who it is, [`ledger`] what its earlier calls spent. Where there is more than one upstream, [`router`]
+//! chooses, with what [`breaker`] and [`bound`] allow. [`config`] holds every setting.
 
 pub mod alert;
 pub mod answer;
 pub mod base_url;
+pub mod bound;
+pub mod breaker;
 pub mod budget;
 pub mod call;
 pub mod client;
@@ -50,6 +53,7 @@ pub mod preamble;
 pub mod profile;
 pub mod redact;
 pub mod retry_after;
+pub mod router;
 pub mod sse;
 pub mod units;
 pub mod usage;

@@ -285,7 +285,10 @@ impl Chain {
         self.gave_up |= matches!(
             record.ending,
             Ending::Refused(..)
-                | Ending::GaveUp(Stop::SendsSpent | Stop::PatienceSpent | Stop::FloorTooFar, _)
+                | Ending::GaveUp(
+                    Stop::SendsSpent | Stop::PatienceSpent | Stop::FloorTooFar | Stop::CircuitsOpen,
+                    _
+                )
         ) && !record.left;
         Ok(())
     }

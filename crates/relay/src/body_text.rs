@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+pub(crate) use relay_core::json::Binds;
 use relay_core::json::{self, Peek, peek};
 use relay_core::ledger::CHANGEABLE;
 use tokio::sync::Semaphore;
@@ -57,6 +58,8 @@ pub(crate) struct Read {
     pub(crate) peeked: Option<Peek>,
     /// Its mark, if that was looked for: a light body's is made when somebody asks.
     pub(crate) hash: Option<Option<u64>>,
+    /// What binds it to one service, if that was looked for.
+    pub(crate) binds: Option<Binds>,
 }
 
 /// Reads bodies.
@@ -72,20 +75,21 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// What a body says; nothing where it cannot be read.
-    pub(crate) async fn read(&self, bytes: &Bytes, written: Written) -> Read {
+    /// What a body says, and where that is looked for, what binds it to one service; nothing where it cannot be read.
+    pub(crate) async fn read(&self, bytes: &Bytes, written: Written, looks_for_bonds: bool) -> Read {
+        let binds = move |plain: &Bytes| looks_for_bonds.then(|| json::binding_member(plain));
         // What little bytes become may be anything but little.
         let light = Written { limit: written.limit.min(LIGHT), ..written };
         if written.is_light(bytes)
             && let Some(plain) = light.plain(bytes)
         {
-            return Read { peeked: peek(&plain), hash: None };
+            return Read { peeked: peek(&plain), hash: None, binds: binds(&plain) };
         }
         let bytes = bytes.clone();
         self.apart(move || {
             let plain = written.plain(&bytes);
             let peeked = plain.as_ref().and_then(|plain| peek(plain));
-            Read { peeked, hash: Some(plain.as_ref().and_then(hash)) }
+            Read { peeked, hash: Some(plain.as_ref().and_then(hash)), binds: plain.as_ref().and_then(binds) }
         })
         .await
         .unwrap_or_default()
@@ -130,7 +134,7 @@ mod tests {
                 let plain = text(length);
                 let bytes = if encoding == Encoding::Gzip { zipped(&plain) } else { plain.clone().into() };
                 let written = Written { encoding: Some(encoding), limit: 1 << 20 };
-                let read = reader.read(&bytes, written).await;
+                let read = reader.read(&bytes, written, false).await;
                 let peeked = read.peeked.unwrap();
                 assert_eq!((peeked.model.as_deref(), peeked.stream), (Some("gpt-x"), Some(true)));
                 let mark = read.hash.unwrap_or_else(|| hash(&written.plain(&bytes).unwrap()));
@@ -146,7 +150,7 @@ mod tests {
         assert!(small.len() <= LIGHT_ENCODED, "{}", small.len());
         let written = Written { encoding: Some(Encoding::Gzip), limit: 1 << 20 };
         let places = Arc::clone(&reader.places).acquire_many_owned(AT_ONCE as u32).await.unwrap();
-        let mut reading = Box::pin(reader.read(&small, written));
+        let mut reading = Box::pin(reader.read(&small, written, false));
         assert!(polled_once(&mut reading).await.is_pending());
         drop(places);
         assert_eq!(reading.await.hash, Some(None));
@@ -162,7 +166,7 @@ mod tests {
             (vec![b'x'; LIGHT * 2].into(), Some(Encoding::Zstd)),
             (vec![b'x'; LIGHT * 2].into(), None),
         ] {
-            let read = reader.read(&bytes, Written { encoding, limit: 1 << 20 }).await;
+            let read = reader.read(&bytes, Written { encoding, limit: 1 << 20 }, false).await;
             assert!(read.peeked.is_none() && read.hash == Some(None), "{encoding:?}: {read:?}");
         }
     }

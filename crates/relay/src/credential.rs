@@ -287,6 +287,14 @@ fn sign_in(headers: &HeaderMap) -> Option<Claims> {
         .find(|claims| claims.iss == OPENAI_AUTH)
 }
 
+/// Whether the request is made by a person who signed in at ChatGPT or Claude, rather than with a key: such tokens are
+/// for their own client and service alone.
+#[must_use]
+pub fn is_sign_in(headers: &HeaderMap) -> bool {
+    let claude = |(name, value)| secret(name, value).is_some_and(|secret| secret.starts_with("sk-ant-oat"));
+    headers.contains_key(ACCOUNT_ID) || credentials(headers).any(claude) || sign_in(headers).is_some()
+}
+
 /// A plan whose workspace may be routed elsewhere, which a base URL loses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ManagedPlan {

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{Extensions, HeaderValue, Method, Request, Response, StatusCode};
 use relay_core::answer::{EVENT_STREAM, Listener, Own, Say, Touch, Tried, say};
 use relay_core::call::{Ending, Step, Stop, Waiting, Why};
 use relay_core::client::{Client, Kind};
-use relay_core::dialect::Rule;
-use relay_core::event::Outcome;
+use relay_core::event::{Left, Outcome};
 use relay_core::failure::{Bar, Failure};
 use relay_core::moment::Moment;
 use relay_core::preamble::{Asked, Head, Preamble, Verdict};
@@ -17,29 +16,24 @@ use relay_core::{Evidence, Fault, notice};
 use crate::answer::Answer;
 use crate::body::{Passing, SendBody};
 use crate::clock::sleep_until;
-use crate::credential::AccountKey;
 use crate::headers::{announced, forwardable_answer, forwardable_extensions};
+use crate::legs::{Legs, Next};
 use crate::open::{OpenCall, Waited};
 use crate::parked::park;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::request_ids;
-use crate::target::Target;
-use crate::upstream::{Ask, Cause, Proof, SendFailure, Way};
+use crate::upstream::{Ask, Cause, Proof, SendFailure};
 
 /// What is sent, as often as it is sent.
 pub(crate) struct Order {
     pub(crate) method: Method,
-    pub(crate) headers: HeaderMap,
     pub(crate) extensions: Extensions,
-    pub(crate) target: Target,
-    pub(crate) way: Way,
-    pub(crate) account: AccountKey,
+    /// Where it may go, and what is sent there.
+    pub(crate) legs: Legs,
     /// A body too large to keep, until its one send has taken it.
     pub(crate) passing: Option<Passing>,
     /// The answer passes as it comes, unread.
     pub(crate) untouched: bool,
-    /// A model that turns out to be cold is to be loaded.
-    pub(crate) warms: bool,
 }
 
 /// One call on its way.
@@ -47,9 +41,9 @@ pub(crate) struct Drive {
     pub(crate) open: OpenCall,
     pub(crate) order: Order,
     pub(crate) asked: Asked,
-    /// The user's own rules for these answers.
-    pub(crate) rules: Arc<[Rule]>,
     pub(crate) opened: Moment,
+    /// The upstreams whose breakers are open, where that ended the call.
+    pub(crate) circuits: String,
 }
 
 enum Sent {
@@ -73,8 +67,8 @@ impl Drive {
             let step = self.open.call().next(now);
             self.open.emit_pending();
             match step {
-                Step::Wait(waiting) => match self.wait(&waiting, told.take()).await {
-                    (Waited::Over, answer) => told = answer,
+                Step::Wait(waiting) => match self.wait(waiting, told.take()).await {
+                    (Waited::Over | Waited::Again, answer) => told = answer,
                     (Waited::Notice, _) => return Ok(self.notice()),
                 },
                 Step::Send { fresh, .. } => match self.send(fresh).await {
@@ -83,10 +77,7 @@ impl Drive {
                     Sent::Left => return Err(Abort::Broken),
                     Sent::Failed(failure, answer) => {
                         told = answer;
-                        if self.order.warms && failure.fault == Fault::ModelLoading {
-                            self.open.shared().warming.ring(&self.order.target.upstream.name);
-                        }
-                        self.open.failed(failure);
+                        self.failed(failure);
                     }
                 },
                 Step::End(ending) => return self.finish(&ending, told),
@@ -94,19 +85,81 @@ impl Drive {
         }
     }
 
-    /// Waits for the call's turn, and keeps what it was answered: it is told should the turn not come in time.
-    async fn wait(&mut self, waiting: &Waiting, mut told: Option<Answer>) -> (Waited, Option<Answer>) {
+    /// Waits for the call's turn where it is the next to come, and keeps what it was answered: it is told should the
+    /// turn not come in time.
+    async fn wait(&mut self, waiting: Waiting, told: Option<Answer>) -> (Waited, Option<Answer>) {
+        let now = self.open.now();
+        match self.order.legs.next(false, now) {
+            Next::Stay { again } => self.wait_in_line(&waiting, again, told).await,
+            Next::Go { leg, why } => {
+                self.go(leg, why);
+                (Waited::Again, told)
+            }
+            Next::Rest(until) => {
+                if self.open.call().bears_until(until, now) {
+                    self.open.rest(until).await;
+                } else {
+                    self.open.call().shut_out(now);
+                }
+                (Waited::Again, told)
+            }
+        }
+    }
+
+    async fn wait_in_line(
+        &mut self,
+        waiting: &Waiting,
+        again: Option<Moment>,
+        mut told: Option<Answer>,
+    ) -> (Waited, Option<Answer>) {
+        if again.is_some() && self.order.legs.holds_until(self.open.now()) >= Some(waiting.bears) {
+            // All others hold for longer still.
+            let now = self.open.now();
+            self.open.call().held_for_too_long(now);
+            return (Waited::Over, told);
+        }
         let mut whole = false;
         let keep = async {
             if let Some(answer) = &mut told {
                 whole = answer.read_rest().await;
             }
         };
-        let waited = self.open.wait(waiting, keep).await;
+        let waited = self.open.wait(waiting, again, keep).await;
         if !whole && let Some(answer) = told.take() {
             answer.recycle();
         }
         (waited, told)
+    }
+
+    /// Goes to another leg.
+    fn go(&mut self, leg: usize, why: Left) {
+        if let Some((lane, own, to)) = self.order.legs.go(leg) {
+            self.open.moves(lane, own, to, why);
+        }
+    }
+
+    /// A send failed: the call waits here again, goes to another leg, or is over.
+    fn failed(&mut self, failure: Failure) {
+        let leg = self.order.legs.leg();
+        if leg.warms && failure.fault == Fault::ModelLoading {
+            self.open.shared().warming.ring(&leg.target.upstream.name);
+        }
+        let now = self.open.now();
+        let other = self.order.legs.other_in(now);
+        let (report, own) = self.open.fails(failure, other);
+        self.order.legs.failed(own.map(|own| now + own));
+        if other.is_none() || self.open.call().waiting().is_none() {
+            self.open.settles(report, true);
+            return;
+        }
+        match self.order.legs.next(true, now) {
+            Next::Stay { .. } => self.open.settles(report, true),
+            Next::Go { leg, why } => {
+                self.open.settles(report, false);
+                self.go(leg, why);
+            }
+            Next::Rest(_) => self.open.settles(report, false),
+        }
     }
 
     /// Shows the client that its call is held, upon which it asks again.
@@ -151,11 +204,12 @@ impl Drive {
             (Some(passing), _) => SendBody::Passing(passing),
             (None, bytes) => SendBody::Kept(bytes),
         };
-        let upstream = &order.target.upstream;
+        let leg = order.legs.leg();
+        let upstream = &leg.target.upstream;
         let mut request = Request::new(body);
         *request.method_mut() = order.method.clone();
-        *request.uri_mut() = http::Uri::from(order.target.path_and_query.clone());
-        *request.headers_mut() = order.headers.clone();
+        *request.uri_mut() = http::Uri::from(leg.target.path_and_query.clone());
+        *request.headers_mut() = leg.headers.clone();
         *request.extensions_mut() = order.extensions.clone();
         let host = upstream.host.clone().ok_or_else(|| {
             Box::new(
@@ -165,9 +219,9 @@ impl Drive {
         })?;
         request.headers_mut().insert(http::header::HOST, host);
         upstream.add_headers(request.headers_mut());
-        self.open.shared().add_cookies(upstream, order.account, request.headers_mut());
+        self.open.shared().add_cookies(upstream, leg.account, request.headers_mut());
         let pure = matches!(order.method, Method::GET | Method::HEAD);
-        Ok(Ask { way: order.way.clone(), request, fresh, may_reuse_stale: pure })
+        Ok(Ask { way: leg.way.clone(), request, fresh, may_reuse_stale: pure })
     }
 
     /// When a send without any sign of an answer ends: as configured; never for Codex, which waits for ever;
@@ -207,7 +261,8 @@ impl Drive {
         let shared = Arc::clone(self.open.shared());
         let (head, body) = response.into_parts();
         self.open.head_arrived(head.status, request_ids::of_answer(&head.headers));
-        shared.take_cookies(&self.order.target.upstream, self.order.account, &head.headers);
+        let leg = self.order.legs.leg();
+        shared.take_cookies(&leg.target.upstream, leg.account, &head.headers);
         // An answer that could have had a body and has none is an empty one, which is something to hear.
         let bodiless = self.order.method == Method::HEAD
             || matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
@@ -219,7 +274,8 @@ impl Drive {
             arrived: self.open.now(),
         };
         let asked = self.asked_before(told.arrived);
-        let preamble = Preamble::new(asked, told, shared.clock.wall()).by(Arc::clone(&self.rules));
+        let preamble =
+            Preamble::new(asked, told, shared.clock.wall()).by(Arc::clone(&self.order.legs.leg().rules));
         let mut answer = Answer::new(head, body, preamble);
         if self.order.untouched {
             answer.pass_unread();
@@ -250,10 +306,19 @@ impl Drive {
     fn serve(mut self, answer: Answer, ending: Option<Verdict>) -> Response<ReplyBody> {
         self.open.answered(|| answer.head_alone());
         self.open.commit();
+        self.order.legs.served(&self.open.shared().served);
         // An answer that nobody read is called what its status says.
         let refused = self.order.untouched && answer.head.status.as_u16() >= 400;
         let outcome = if refused { Outcome::Passed } else { Outcome::Served };
         reply(answer, self.open, outcome, ending, Touch::default())
+    }
+
+    /// Where every breaker is open, the client hears which those are.
+    pub(crate) fn names_circuits(&mut self, ending: &Ending) {
+        if let Ending::GaveUp(Stop::CircuitsOpen, _) = ending {
+            let lang = self.open.shared().config.lang.unwrap_or_default();
+            self.circuits = self.order.legs.circuits(lang, self.open.now());
+        }
     }
 
     /// Who is told how the call ended; `has_answer`: that of the upstream is at hand.
@@ -270,7 +335,8 @@ impl Drive {
             dialect: self.asked.dialect,
             generation: self.asked.generation,
             streams: self.asked.streams,
-            upstream: self.order.target.upstream.url.host(),
+            upstream: self.order.legs.leg().target.upstream.url.host(),
+            circuits: &self.circuits,
             tried,
             has_answer,
             lang: self.open.shared().config.lang.unwrap_or_default(),
@@ -279,6 +345,7 @@ impl Drive {
 
     fn finish(mut self, ending: &Ending, told: Option<Answer>) -> Result<Response<ReplyBody>, Abort> {
         let outcome = ending.outcome();
+        self.names_circuits(ending);
         if let Some(answer) = &told {
             self.open.answered(|| answer.so_far());
         }

@@ -9,6 +9,7 @@ use http::header::{
     UPGRADE,
 };
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
+use relay_core::bound::stays_at_home;
 
 use crate::wishes::is_ours;
 
@@ -31,6 +32,12 @@ pub fn forwardable(from: &HeaderMap) -> HeaderMap {
         to.append(CONNECTION, HeaderValue::from_static("TE"));
     }
     to
+}
+
+/// These without what says who the client is: that is for the upstream it was meant for alone.
+#[must_use]
+pub fn without_own(from: HeaderMap) -> HeaderMap {
+    if from.keys().any(stays_at_home) { end_to_end(&from, stays_at_home) } else { from }
 }
 
 /// The headers of an answer that travel back to the client.

@@ -4,17 +4,20 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
+use relay_core::breaker::{self, Breaker, Change, Circuit};
 use relay_core::call::Waiting;
 use relay_core::client::Kind;
 use relay_core::config::Route;
 use relay_core::event::CallId;
-use relay_core::failure::label;
+use relay_core::failure::{Failure, label};
 use relay_core::gate::{Arrival, Gate, Learned, Poll, Refusal, Rules, Settled, Shut, View};
-use relay_core::{BaseUrl, Moment};
+use relay_core::router::Standing;
+use relay_core::{BaseUrl, Fault, Moment};
 use tokio::sync::{Notify, oneshot};
 
 use crate::clock::{Clock, RealDice, sleep_until};
@@ -147,6 +150,7 @@ impl Lanes {
             stated,
             state: Mutex::new(State {
                 gate,
+                breaker: Breaker::default(),
                 dice: RealDice::default(),
                 waiters: HashMap::new(),
                 entering: None,
@@ -156,6 +160,7 @@ impl Lanes {
                 held: None,
             }),
             changed: Notify::new(),
+            strained: AtomicBool::new(false),
             clock: Arc::clone(&self.clock),
             observers: self.observers.clone(),
         }
@@ -180,7 +185,10 @@ impl Lanes {
     /// All lanes as they stand, in the order of their names, with the first `most` calls of each line.
     pub(crate) fn views(&self, most: usize) -> Vec<(LaneName, View)> {
         let now = self.clock.now();
-        let view = |lane: &Arc<Lane>| (lane.name.clone(), lane.state().gate.view(most, now));
+        let view = |lane: &Arc<Lane>| {
+            let state = &mut *lane.state();
+            (lane.name.clone(), View { circuit: state.breaker.circuit(now), ..state.gate.view(most, now) })
+        };
         let mut views: Vec<_> = self.every().iter().map(view).collect();
         views.sort_by(|(one, _), (other, _)| {
             (&one.upstream, &one.model, &one.id).cmp(&(&other.upstream, &other.model, &other.id))
@@ -225,12 +233,15 @@ pub(crate) struct Lane {
     state: Mutex<State>,
     /// The moment to look again has changed.
     changed: Notify,
+    /// Its breaker has something to remember: most have not, and are not asked.
+    strained: AtomicBool,
     clock: Arc<dyn Clock>,
     observers: Observers,
 }
 
 struct State {
     gate: Gate,
+    breaker: Breaker,
     dice: RealDice,
     /// Who is told when a call's turn has come.
     waiters: HashMap<CallId, Waiter>,
@@ -292,6 +303,49 @@ impl Lane {
     /// Its id, which tells nothing of whose it is.
     pub(crate) fn id(&self) -> &str {
         &self.name.id
+    }
+
+    /// How it stands, for a call with this share of it.
+    pub(crate) fn stands(&self, weight: u32, now: Moment) -> Standing {
+        let mut state = self.state();
+        let View { shut, hold, waiting, pending, running, max_running, .. } = state.gate.view(0, now);
+        let is_full = max_running.is_some_and(|most| pending + running >= most);
+        Standing {
+            weight,
+            load: waiting + pending + running,
+            open: shut.is_none() && waiting == 0 && !is_full,
+            hold,
+            circuit: state.breaker.circuit(now),
+            failures: 0,
+            not_before: None,
+        }
+    }
+
+    /// Whether its breaker lets a call through now, and the fault that opened it.
+    pub(crate) fn circuit(&self, now: Moment) -> (Circuit, Option<Fault>) {
+        if !self.strained.load(Ordering::Relaxed) {
+            return (Circuit::Closed, None);
+        }
+        let state = self.state();
+        (state.breaker.circuit(now), state.breaker.last())
+    }
+
+    /// Tells the breaker something, where it has anything to remember or gets it now.
+    fn breaks(&self, event: impl FnOnce(&mut Breaker, Moment) -> Option<Change>) {
+        let now = self.clock.now();
+        let mut state = self.state();
+        let change = event(&mut state.breaker, now);
+        let fault = state.breaker.last();
+        self.strained.store(state.breaker.is_strained(), Ordering::Relaxed);
+        drop(state);
+        let what = match (change, fault) {
+            (Some(Change::Opened { failures, until }), Some(fault)) => {
+                What::CircuitOpened { fault, failures, pause: until.since(now) }
+            }
+            (Some(Change::Closed { after }), _) => What::CircuitClosed { after },
+            (Some(Change::Opened { .. }), None) | (None, _) => return,
+        };
+        self.observers.notice(&Notice::Lane(LaneChange { lane: self.name.clone(), what }));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -471,12 +525,14 @@ pub(crate) struct Ticket {
     call: CallId,
     /// Its turn has come, and its send has begun.
     sent: bool,
+    /// That send is the probe of the lane's breaker.
+    probes: bool,
     entered: bool,
 }
 
 impl Ticket {
     pub(crate) const fn new(lane: Arc<Lane>, call: CallId) -> Self {
-        Self { lane, call, sent: false, entered: false }
+        Self { lane, call, sent: false, probes: false, entered: false }
     }
 
     /// Whether it is one of this lane.
@@ -491,8 +547,34 @@ impl Ticket {
     }
 
     /// Its send begins.
-    pub(crate) const fn sends(&mut self) {
+    pub(crate) fn sends(&mut self) {
         self.sent = true;
+        if self.lane.strained.load(Ordering::Relaxed) {
+            let probes = &mut self.probes;
+            self.lane.breaks(|breaker, now| {
+                *probes = breaker.sends(now);
+                None
+            });
+        }
+    }
+
+    /// Its send failed; what the breaker makes of that goes by these rules.
+    pub(crate) fn failed(&mut self, failure: &Failure, rules: &breaker::Rules) {
+        let probed = std::mem::take(&mut self.probes);
+        if breaker::is_hard(failure) {
+            self.lane.breaks(|breaker, now| breaker.failed(failure.fault, probed, rules, now));
+        } else {
+            self.probed_in_vain(probed);
+        }
+    }
+
+    fn probed_in_vain(&self, probed: bool) {
+        if probed {
+            self.lane.breaks(|breaker, _| {
+                breaker.said_nothing(probed);
+                None
+            });
+        }
     }
 
     /// A success's head came.
@@ -501,8 +583,12 @@ impl Ticket {
     }
 
     /// Its answer was committed.
-    pub(crate) fn accepted(&self) {
+    pub(crate) fn accepted(&mut self) {
         self.lane.tell(|gate, now, _| gate.accepted(self.call, now));
+        self.probes = false;
+        if self.lane.strained.load(Ordering::Relaxed) {
+            self.lane.breaks(Breaker::succeeded);
+        }
     }
 
     /// Its send is over. It waits again, or has left.
@@ -528,6 +614,8 @@ impl Ticket {
 impl Ticket {
     /// The call is over, wherever it was.
     pub(crate) fn leave(&mut self) {
+        let probed = std::mem::take(&mut self.probes);
+        self.probed_in_vain(probed);
         if std::mem::take(&mut self.entered) {
             let call = self.call;
             let unsent = !self.sent;

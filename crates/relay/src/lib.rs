@@ -38,6 +38,7 @@ mod kept;
 mod key_variables;
 mod lanes;
 pub mod learned;
+mod legs;
 pub mod listen;
 #[cfg(feature = "history")]
 pub mod local_time;

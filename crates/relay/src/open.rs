@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use relay_core::call::{Call, Waiting};
 use relay_core::client::Client;
-use relay_core::event::{CallId, Closing, Event, Outcome};
+use relay_core::event::{self, CallId, Closing, Event, Left, Outcome};
 use relay_core::evidence::Nature;
 use relay_core::failure::Failure;
 use relay_core::gate::{Arrival, Preset, Refusal, Report, Settled};
@@ -86,6 +86,8 @@ pub(crate) enum Waited {
     Over,
     /// The client is to be shown that it goes on.
     Notice,
+    /// Another upstream may take the call by now.
+    Again,
 }
 
 /// How a wait is over.
@@ -96,6 +98,8 @@ enum Over {
     Patience,
     /// It has not come, and the client is to be told of that.
     Notice,
+    /// It has not come, and others are looked at.
+    Again,
     /// The relay is being stopped.
     Draining,
 }
@@ -151,8 +155,13 @@ impl OpenCall {
     }
 
     /// Waits until its turn has come, or will not, and does that much of `meanwhile` as there is time for; none of it
-    /// where the turn is here already.
-    pub(crate) async fn wait(&mut self, waiting: &Waiting, meanwhile: impl Future<Output = ()>) -> Waited {
+    /// where the turn is here already. `again`: it is asked for elsewhere then.
+    pub(crate) async fn wait(
+        &mut self,
+        waiting: &Waiting,
+        again: Option<Moment>,
+        meanwhile: impl Future<Output = ()>,
+    ) -> Waited {
         let shared = Arc::clone(&self.shared);
         let mut turn = match self.take_turn(waiting) {
             Turn::Now => {
@@ -168,15 +177,23 @@ impl OpenCall {
             }
         };
         let notice = self.notice_due();
+        let at = |moment: Option<Moment>| {
+            let clock = Arc::clone(&shared.clock);
+            async move {
+                match moment {
+                    Some(at) => sleep_until(&*clock, at).await,
+                    None => pending().await,
+                }
+            }
+        };
         let over = async {
             tokio::select! {
                 biased;
                 // A lane lasts as long as those that wait in it.
                 word = &mut turn => word.map_or(Over::Patience, Over::Told),
                 () = sleep_until(&*shared.clock, waiting.until) => Over::Patience,
-                () = async { match notice { Some(at) => sleep_until(&*shared.clock, at).await, None => pending().await } } => {
-                    Over::Notice
-                }
+                () = at(notice) => Over::Notice,
+                () = at(again) => Over::Again,
                 () = shared.draining() => Over::Draining,
             }
         };
@@ -188,9 +205,9 @@ impl OpenCall {
                 () = meanwhile => over.await,
             }
         };
-        if matches!(over, Over::Notice) {
+        if let Over::Notice | Over::Again = over {
             self.turn = Some(Turn::Later { turn, waiting: None });
-            return Waited::Notice;
+            return if matches!(over, Over::Notice) { Waited::Notice } else { Waited::Again };
         }
         let now = self.now();
         if !matches!(over, Over::Told(Word::Go)) {
@@ -198,12 +215,35 @@ impl OpenCall {
         }
         match over {
             Over::Told(Word::Go) => self.granted(),
+            // Others may not be.
+            Over::Told(Word::Held) if again.is_some() => return Waited::Again,
             Over::Told(Word::Held) => self.call.held_for_too_long(now),
             // The core looks at the clock itself.
-            Over::Patience | Over::Notice => {}
+            Over::Patience | Over::Notice | Over::Again => {}
             Over::Draining => self.call.drain(now),
         }
         Waited::Over
+    }
+
+    /// Waits until a breaker lets a probe through, in no line.
+    pub(crate) async fn rest(&mut self, until: Moment) {
+        let shared = Arc::clone(&self.shared);
+        self.leaves_line();
+        self.turn = None;
+        tokio::select! {
+            () = sleep_until(&*shared.clock, until) => {}
+            () = shared.draining() => self.call.drain(self.now()),
+        }
+    }
+
+    /// It goes to another upstream, where it is not to be sent before `own`.
+    pub(crate) fn moves(&mut self, lane: Arc<Lane>, own: Option<Moment>, to: event::Leg, why: Left) {
+        self.leaves_line();
+        self.turn = None;
+        self.ticket = Ticket::new(lane, self.id);
+        let now = self.now();
+        self.call.moves(own, now);
+        self.emit(&Event::Moved { send: self.call.sends() + 1, to: Arc::new(to), why });
     }
 
     /// When its client is to be shown that it is held; never where it could not be known again.
@@ -258,7 +298,7 @@ impl OpenCall {
     }
 
     /// Its send begins.
-    pub(crate) const fn sends(&mut self) {
+    pub(crate) fn sends(&mut self) {
         self.ticket.sends();
     }
 
@@ -273,11 +313,25 @@ impl OpenCall {
 
     /// Its send failed.
     pub(crate) fn failed(&mut self, failure: Failure) {
+        let (report, _) = self.fails(failure, None);
+        self.settles(report, true);
+    }
+
+    /// Its send failed, and another upstream takes it after `other`. What its lane is to hear, and how long it would
+    /// have waited there.
+    pub(crate) fn fails(&mut self, failure: Failure, other: Option<Duration>) -> (Report, Option<Duration>) {
         let (now, mut dice) = (self.now(), RealDice::default());
         let report = Report::of(&failure, self.call.profile(), &mut dice);
-        self.call.failed(failure, now, &mut dice);
+        self.ticket.failed(&failure, &self.shared.config.breaker);
+        let own = self.call.failed_beside(failure, other, now, &mut dice);
         self.emit_pending();
-        let waiting = self.call.waiting();
+        (report, own)
+    }
+
+    /// Its lane hears how its send ended; `stays`: it waits there again, if it does at all.
+    pub(crate) fn settles(&mut self, report: Report, stays: bool) {
+        let now = self.now();
+        let waiting = self.call.waiting().filter(|_| stays);
         let back = waiting.map(|waiting| waiting.not_before.unwrap_or(now));
         self.turn = self.ticket.settled(Settled { report, back }, waiting);
     }

@@ -17,7 +17,7 @@ use relay_core::evidence::Operation;
 use relay_core::failure::label;
 
 use crate::body::{Taken, Upload, UploadError, drain, take};
-use crate::credential::{Issuer, Verdict, judge, plan};
+use crate::credential::{Issuer, Verdict, is_sign_in, judge, plan};
 use crate::drive::DRAIN;
 use crate::guard;
 use crate::inbound::Line;
@@ -357,7 +357,11 @@ async fn forward(
             return Ok(refuse(&shared, request, path_of(&full), refusal.into()).await);
         }
         Ok(target) if upgrades => {
-            let by_body = asks_on_websocket && may_be_routed;
+            // Each request on it may go elsewhere, which one connection cannot.
+            let by_body = asks_on_websocket && (may_be_routed || target.pool.is_some());
+            if let Err(refusal) = may_share(request.headers(), &target) {
+                return Ok(refuse(&shared, request, path_of(&full), refusal.into()).await);
+            }
             let session = request.extensions().get();
             if let Err(refusal) = may_lend(&shared, session, request.headers(), &verdict, &target) {
                 return Ok(refuse(&shared, request, path_of(&full), refusal.into()).await);
@@ -391,6 +395,7 @@ async fn forward(
     };
     let target = target.map_err(Refused::from).and_then(|target| {
         may_lend(&shared, parts.extensions.get(), &parts.headers, &verdict, &target)?;
+        may_share(&parts.headers, &target)?;
         Ok(target)
     });
     match target {
@@ -485,6 +490,14 @@ fn may_lend(
         shared.guard.token(headers, "")?;
     }
     shared.guard.lending(headers)
+}
+
+/// Whether a request may go to a pool, where it is sent to one: no sign-in of a person is shared among upstreams.
+fn may_share(headers: &HeaderMap, target: &Target) -> Result<(), target::Refusal> {
+    match &target.pool {
+        Some(pooled) if is_sign_in(headers) => Err(target::Refusal::SignIn(pooled.pool.name.clone())),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Accounts of some plans may be routed by workspace, which a base URL loses; nothing in a request tells.

@@ -27,6 +27,7 @@ use crate::https::Https;
 use crate::kept::KeptBody;
 use crate::lanes::{Lanes, Places};
 use crate::learned::LearnedFile;
+use crate::legs::Served;
 use crate::local_token::local_token;
 use crate::observe::status::Status;
 use crate::observe::{Notice, Observer, Observers};
@@ -91,6 +92,7 @@ pub(crate) struct Lasting {
     pub(crate) lanes: Lanes,
     pub(crate) websockets: websocket::Memory,
     pub(crate) parked: Parked,
+    pub(crate) served: Served,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) https: Option<Https>,
     pub(crate) board: Board,
@@ -151,6 +153,7 @@ impl Shared {
                 lanes,
                 websockets: websocket::Memory::default(),
                 parked: Parked::default(),
+                served: Served::default(),
                 sessions: Arc::default(),
                 https,
                 board: Board::default(),

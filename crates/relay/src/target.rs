@@ -25,7 +25,8 @@ use http::header::{HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
 use relay_core::config::{self, Config, Http2, ProxyChoice, Secret, UpstreamChoice, Warm, Websocket};
-use relay_core::dialect::unescaped;
+use relay_core::dialect::{GENERIC, route, unescaped};
+use relay_core::router;
 use relay_core::units::Invalid;
 use relay_core::{BaseUrl, Scheme};
 
@@ -69,6 +70,8 @@ pub struct Upstream {
     pub api_key: Option<Secret>,
     /// Headers that are added to every request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// The dialects it speaks; `None`: whatever comes.
+    pub dialects: Option<Vec<&'static str>>,
     /// Whether recognised credentials may go there without TLS.
     pub allow_plaintext: bool,
     /// What happens to `/v1`.
@@ -107,6 +110,7 @@ impl Upstream {
             url: url.clone(),
             api_key: entry.api_key.clone(),
             headers: entry.headers.clone(),
+            dialects: entry.dialects.clone(),
             allow_plaintext: entry.allow_plaintext,
             v1: if entry.strips_v1() { V1::Strip } else { V1::Add },
             http2: entry.http2,
@@ -148,6 +152,11 @@ impl Upstream {
                 headers.insert(name, value.clone());
             }
         }
+    }
+
+    /// Whether a pool sends it requests of this dialect; what belongs to none may go to any.
+    pub(crate) fn speaks(&self, dialect: &str) -> bool {
+        dialect == GENERIC || self.dialects.as_ref().is_none_or(|known| known.contains(&dialect))
     }
 
     /// Whether it gets requests with the headers that came, and no others.
@@ -251,6 +260,39 @@ pub struct Target {
     pub upstream: Arc<Upstream>,
     /// The path and query there.
     pub path_and_query: PathAndQuery,
+    /// The pool that the upstream is the first of, for this request, where it may go to others too.
+    pub pool: Option<Pooled>,
+}
+
+/// A request that goes to a pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pooled {
+    /// The pool.
+    pub pool: Arc<Pool>,
+    /// The path and query as the client asks for them, of which each member makes its own.
+    pub asked: Arc<str>,
+}
+
+/// Several upstreams that stand in for each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    /// Its name in settings and logs.
+    pub name: String,
+    /// In which order its members are preferred.
+    pub strategy: router::Strategy,
+    /// Its members with their shares; the first that speaks the dialect of a request is where the client's own credential
+    /// belongs.
+    pub members: Vec<(Arc<Upstream>, u32)>,
+}
+
+impl Pool {
+    /// The members that speak this dialect.
+    pub(crate) fn of_dialect<'a>(
+        &'a self,
+        dialect: &'a str,
+    ) -> impl Iterator<Item = &'a (Arc<Upstream>, u32)> + 'a {
+        self.members.iter().filter(move |(upstream, _)| upstream.speaks(dialect))
+    }
 }
 
 /// Why a request goes nowhere. The relay answers these itself.
@@ -285,6 +327,17 @@ pub enum Refusal {
     /// A route names an upstream that is not there.
     #[error("{}", door::no_such_entry(lang(), .0))]
     NoSuchEntry(String),
+    /// No member of the pool speaks the dialect of the request.
+    #[error("{}", door::no_member_speaks(lang(), pool, dialect))]
+    NoMember {
+        /// The pool's name.
+        pool: String,
+        /// The dialect's.
+        dialect: &'static str,
+    },
+    /// A sign-in of a person does not go to a pool.
+    #[error("{}", door::pool_of_sign_in(lang(), .0))]
+    SignIn(String),
     /// A known credential would cross the network in the clear.
     #[error("{}", door::plaintext(lang(), name, origin))]
     Plaintext {
@@ -313,6 +366,8 @@ impl Refusal {
             | Self::Elsewhere(_)
             | Self::NoEntry(_)
             | Self::NoSuchEntry(_)
+            | Self::NoMember { .. }
+            | Self::SignIn(_)
             | Self::Plaintext { .. } => StatusCode::BAD_REQUEST,
         }
     }
@@ -322,7 +377,15 @@ impl Refusal {
 #[derive(Debug, Clone, Default)]
 pub struct Upstreams {
     entries: BTreeMap<String, Arc<Upstream>>,
-    everything: Option<Arc<Upstream>>,
+    pools: BTreeMap<String, Arc<Pool>>,
+    everything: Option<Everything>,
+}
+
+/// Where all requests go.
+#[derive(Debug, Clone)]
+enum Everything {
+    Upstream(Arc<Upstream>),
+    Pool(Arc<Pool>),
 }
 
 impl Upstreams {
@@ -333,22 +396,38 @@ impl Upstreams {
         for (name, entry) in &config.upstreams {
             upstreams.set(Upstream::of(name, entry));
         }
-        if let Some(choice) = &config.upstream
-            && let Some(entry) = config::Upstream::chosen(choice, &config.upstreams)
-        {
-            let name = match choice {
-                UpstreamChoice::Named(name) => name.as_str(),
-                UpstreamChoice::Url(_) => entry.url.host(),
-            };
-            upstreams.send_everything_to(Upstream::of(name, entry));
+        for (name, pool) in &config.pools {
+            upstreams.pool(name, pool);
+        }
+        match &config.upstream {
+            Some(UpstreamChoice::Named(name)) => {
+                if let Some(entry) = config.upstreams.get(name) {
+                    upstreams.send_everything_to(Upstream::of(name, entry));
+                }
+            }
+            Some(UpstreamChoice::Url(entry)) => {
+                upstreams.send_everything_to(Upstream::of(entry.url.host(), entry));
+            }
+            Some(UpstreamChoice::Pool(name)) => {
+                upstreams.everything = upstreams.pools.get(name).cloned().map(Everything::Pool);
+            }
+            None => {}
         }
         upstreams
     }
 
+    /// Adds a pool of entries.
+    fn pool(&mut self, name: &str, pool: &config::Pool) {
+        let weights = pool.weights.iter().map(|weight| weight.get()).chain(std::iter::repeat(1));
+        let member = |(name, weight): (&String, u32)| Some((Arc::clone(self.entries.get(name)?), weight));
+        let members = pool.members.iter().zip(weights).filter_map(member).collect();
+        let pool = Pool { name: name.to_owned(), strategy: pool.strategy, members };
+        self.pools.insert(name.to_owned(), Arc::new(pool));
+    }
+
     /// The most calls that the upstream at this place runs at once, as an entry for it says.
     pub(crate) fn max_running(&self, origin: &Origin) -> Option<NonZeroU32> {
-        let mut all = self.everything.iter().chain(self.entries.values());
-        all.find_map(|entry| entry.max_running.filter(|_| *entry.origin == *origin))
+        self.all().find_map(|entry| entry.max_running.filter(|_| *entry.origin == *origin))
     }
 
     /// Adds an entry, or replaces the one of that name.
@@ -358,12 +437,27 @@ impl Upstreams {
 
     /// From now on everything goes there.
     pub fn send_everything_to(&mut self, upstream: Upstream) {
-        self.everything = Some(Arc::new(upstream));
+        self.everything = Some(Everything::Upstream(Arc::new(upstream)));
     }
 
     /// Every upstream, the one for everything first.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Upstream>> {
-        self.everything.iter().chain(self.entries.values())
+        let everything = match &self.everything {
+            Some(Everything::Upstream(upstream)) => Some(upstream),
+            Some(Everything::Pool(_)) | None => None,
+        };
+        everything.into_iter().chain(self.entries.values())
+    }
+
+    /// Where all requests go that no route takes elsewhere, if they all go to the same place: an upstream, or the members
+    /// of a pool.
+    pub(crate) fn everything(&self) -> Option<Vec<Arc<Upstream>>> {
+        match self.everything.as_ref()? {
+            Everything::Upstream(upstream) => Some(vec![Arc::clone(upstream)]),
+            Everything::Pool(pool) => {
+                Some(pool.members.iter().map(|(member, _)| Arc::clone(member)).collect())
+            }
+        }
     }
 
     /// The entry of this name.
@@ -381,18 +475,21 @@ impl Upstreams {
     /// # Errors
     /// [`Refusal`] where it goes nowhere.
     pub fn target(&self, ask: Ask<'_>) -> Result<Target, Refusal> {
-        let upstream = match &self.everything {
-            Some(upstream) => upstream,
-            None => self.by_issuer(issuer(ask)?)?,
-        };
-        to(upstream, ask)
+        match &self.everything {
+            Some(Everything::Upstream(upstream)) => to(upstream, ask),
+            Some(Everything::Pool(pool)) => to_pool(pool, ask),
+            None => to(self.by_issuer(issuer(ask)?)?, ask),
+        }
     }
 
-    /// Where a request goes whose route names an upstream.
+    /// Where a request goes whose route names an upstream or a pool.
     ///
     /// # Errors
     /// [`Refusal`] where it goes nowhere.
     pub fn named(&self, name: &str, ask: Ask<'_>) -> Result<Target, Refusal> {
+        if let Some(pool) = self.pools.get(name) {
+            return to_pool(pool, ask);
+        }
         let upstream = self.entries.get(name).ok_or_else(|| Refusal::NoSuchEntry(name.to_owned()))?;
         to(upstream, ask)
     }
@@ -402,12 +499,15 @@ impl Upstreams {
     /// # Errors
     /// [`Refusal`] where it goes nowhere.
     pub fn addressed(&self, name: &str, ask: Ask<'_>) -> Result<Target, Refusal> {
-        let Some(upstream) = self.entries.get(name) else {
-            // What came is shown, but not as long as it may be.
-            let name = name.chars().take(64).filter(|letter| !letter.is_control()).collect();
-            return Err(Refusal::NoSuchName { name, known: self.entries.keys().cloned().collect() });
-        };
-        to(upstream, ask)
+        if self.entries.contains_key(name) || self.pools.contains_key(name) {
+            return self.named(name, ask);
+        }
+        // What came is shown, but not as long as it may be.
+        let name = name.chars().take(64).filter(|letter| !letter.is_control()).collect();
+        Err(Refusal::NoSuchName {
+            name,
+            known: self.entries.keys().chain(self.pools.keys()).cloned().collect(),
+        })
     }
 
     /// Where a request goes that is for this one.
@@ -435,7 +535,21 @@ pub(crate) fn to(upstream: &Arc<Upstream>, ask: Ask<'_>) -> Result<Target, Refus
     let Ok(path_and_query) = PathAndQuery::try_from(upstream.join(ask.path_and_query)) else {
         return Err(Refusal::NoPath);
     };
-    Ok(Target { upstream: Arc::clone(upstream), path_and_query })
+    Ok(Target { upstream: Arc::clone(upstream), path_and_query, pool: None })
+}
+
+/// Where a request goes that is meant for this pool: to the first member that speaks its dialect, as far as its
+/// credential goes.
+fn to_pool(pool: &Arc<Pool>, ask: Ask<'_>) -> Result<Target, Refusal> {
+    let path = ask.path_and_query.split('?').next().unwrap_or_default();
+    let dialect = route(ask.method, path).dialect.name();
+    let mut members = pool.of_dialect(dialect);
+    let Some((home, _)) = members.next() else {
+        return Err(Refusal::NoMember { pool: pool.name.clone(), dialect });
+    };
+    let has_others = members.next().is_some();
+    let pooled = || Pooled { pool: Arc::clone(pool), asked: ask.path_and_query.into() };
+    Ok(Target { pool: has_others.then(pooled), ..to(home, ask)? })
 }
 
 /// Whose the request is. Where it carries nothing that could reach a wrong house, a sure path is enough.

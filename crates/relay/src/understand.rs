@@ -1,5 +1,6 @@
 //! What a request is: who asks, what it does, by which settings it goes, and what its call starts from.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,11 +9,13 @@ use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Version};
 use relay_core::Moment;
+use relay_core::bound::{Bound, without_own_query};
 use relay_core::budget::Spent;
 use relay_core::call::{Call, Plan};
 use relay_core::client::{Client, Kind};
 use relay_core::config;
 use relay_core::dialect::{Route, model_of, route, unescaped};
+use relay_core::dice::Dice as _;
 use relay_core::event::{Event, Labels, Transport};
 use relay_core::evidence::{Nature, Operation};
 use relay_core::failure::label;
@@ -20,24 +23,26 @@ use relay_core::json::Peek;
 use relay_core::ledger::Identity;
 use relay_core::notice::{self, Notices};
 use relay_core::preamble::{Asked, Hold};
+use relay_core::router::{self, Strategy};
 use relay_core::wait;
 
 use crate::body::{self, Passing};
-use crate::body_text::{Read, Written};
+use crate::body_text::{Binds, Read, Written};
 use crate::clock::RealDice;
-use crate::credential::{AccountKey, account_key, account_material};
+use crate::credential::{AccountKey, Verdict, account_key, account_material, judge};
 use crate::decode::Encoding;
 use crate::drive::{Drive, Order};
-use crate::headers::{forwardable, forwardable_extensions};
+use crate::headers::{forwardable, forwardable_extensions, without_own};
 use crate::kept::KeptBody;
 use crate::lanes::{Lane, Made, Places};
+use crate::legs::{self, Leg, Legs};
 use crate::open::{OpenCall, Opening, Place};
 use crate::profile;
 use crate::request_ids;
 use crate::sessions::Session;
 use crate::shared::Shared;
 use crate::snapshots::{Draft, Requested};
-use crate::target::Target;
+use crate::target::{self, Ask, Pooled, Target, Upstream};
 use crate::waiting::Early;
 use crate::websocket::Refused;
 use crate::wishes::Wishes;
@@ -73,6 +78,8 @@ pub(crate) struct Understood {
     written: Written,
     /// The body's mark, if it was made.
     hash: Option<Option<u64>>,
+    /// What binds the body to one service, where somebody looked.
+    binds: Option<Binds>,
     refused: Option<Refused>,
 }
 
@@ -91,8 +98,9 @@ impl Understood {
         let encoding = Encoding::named(parts.headers.get_all(http::header::CONTENT_ENCODING));
         let written = Written { encoding, limit: decode_limit(shared) };
         let posted = parts.method == Method::POST;
-        let Read { peeked, hash } = match body {
-            Some(bytes) => shared.reader.read(bytes, written).await,
+        let pools = !shared.config.pools.is_empty() && route.operation == Operation::Generation;
+        let Read { peeked, hash, binds } = match body {
+            Some(bytes) => shared.reader.read(bytes, written, pools).await,
             None => Read::default(),
         };
         let mut peeked = peeked.filter(|_| posted);
@@ -133,6 +141,7 @@ impl Understood {
             opened,
             written,
             hash,
+            binds,
             refused,
         }
     }
@@ -184,33 +193,31 @@ impl Understood {
             *at + wait::after(failure, &mut wait::Steps::default(), &profile, &mut dice)
         });
         let asked = self.asked(shared, opened);
-        let mut headers = forwardable(&parts.headers);
-        target.upstream.lend_key(&mut headers, target.path_and_query.as_str());
-        shared.hop.mark(&mut headers, &parts.headers, &target.upstream);
-        if self.early(shared).is_some() {
-            // The head of a stream that begins early names no encoding.
-            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        }
-        let lane = self.lane(shared, &target, &headers, account);
+        let home = self.leg(shared, &parts, target, account);
+        let (mut legs, bound) = self.legs(shared, &parts, home);
+        let leg = legs.leg();
         let labels = Labels {
             client: self.client.kind.name(),
             dialect: self.route.dialect.name(),
             operation: self.route.operation,
             transport: self.transport,
-            upstream: target.upstream.name.as_str().into(),
+            upstream: leg.target.upstream.name.as_str().into(),
             model: self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref()).map(label),
             profile: profile_name.into(),
-            lane: lane.id().into(),
+            lane: leg.lane.id().into(),
             request_id: request_ids::of_request(&parts.headers),
+            pool: leg.target.pool.as_ref().map(|pooled| pooled.pool.name.as_str().into()),
+            bound: bound.map(Bound::name),
         };
-        let mut open = match self.taken_up(shared, &lane) {
+        let mut open = match self.taken_up(shared, &legs) {
             Some(mut open) => {
+                legs.is_in(|lane| open.is_in(lane));
                 open.taken_up(self.client, self.nature, body);
                 open
             }
             None => {
                 let client_limit = profile::client_limit(&self.client);
-                let places = self.places(&target).is_some();
+                let places = self.places(&leg.target).is_some();
                 let notices = self.notices(shared, opened);
                 let (before, not_before) = inherited(shared, &self.client, &body, opened);
                 let not_before = not_before.max(refused);
@@ -223,12 +230,13 @@ impl Understood {
                     streams: self.streams,
                 };
                 let call = Call::new(plan, opened);
+                let lane = Arc::clone(&leg.lane);
                 let model = labels.model.clone();
                 let session = parts.extensions.get::<Arc<Session>>().cloned();
                 let draft = Draft::of(&shared.config, || Requested {
                     method: parts.method.clone(),
-                    url: format!("{}{}", target.upstream.shown(), target.path_and_query),
-                    headers: headers.clone(),
+                    url: format!("{}{}", leg.target.upstream.shown(), leg.target.path_and_query),
+                    headers: leg.headers.clone(),
                     written: self.written,
                 });
                 let opening =
@@ -238,22 +246,110 @@ impl Understood {
                 open
             }
         };
-        let way = shared.way(&target.upstream, parts.version);
-        let rules = shared.config.rules_for(self.route.dialect.name(), &target.upstream.name);
         let Parts { method, extensions, .. } = parts;
         let extensions = forwardable_extensions(extensions);
-        let model = self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
-        let warms = target.upstream.warm.as_ref().is_some_and(|warm| warm.is_for(model));
-        let order = Order { method, headers, extensions, target, way, account, passing, untouched, warms };
+        let order = Order { method, extensions, legs, passing, untouched };
         // That of the call, which may have begun before this request of its client.
         let opened = open.call().opened();
-        Drive { open, order, asked, rules, opened }
+        Drive { open, order, asked, opened, circuits: String::new() }
+    }
+
+    /// The way to the upstream that the request is meant for, with what it brought.
+    fn leg(&self, shared: &Shared, parts: &Parts, target: Target, came: AccountKey) -> Leg {
+        self.leg_with(shared, parts, (target, 1), (forwardable(&parts.headers), came))
+    }
+
+    /// The way to an upstream, with these of the client's headers.
+    fn leg_with(
+        &self,
+        shared: &Shared,
+        parts: &Parts,
+        (target, weight): (Target, u32),
+        (mut headers, account): (HeaderMap, AccountKey),
+    ) -> Leg {
+        let upstream = &target.upstream;
+        upstream.lend_key(&mut headers, target.path_and_query.as_str());
+        shared.hop.mark(&mut headers, &parts.headers, upstream);
+        if self.early(shared).is_some() {
+            // The head of a stream that begins early names no encoding.
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
+        let lane = self.lane(shared, &target, &headers, account);
+        let way = shared.way(upstream, parts.version);
+        let rules = shared.config.rules_for(self.route.dialect.name(), &upstream.name);
+        let model = self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
+        let warms = upstream.warm.as_ref().is_some_and(|warm| warm.is_for(model));
+        Leg { target, headers, way, account, rules, lane, warms, weight }
+    }
+
+    /// All ways of the call, and what binds it to one of them where there could be more. `home` is where the client's
+    /// own credential belongs.
+    fn legs(&self, shared: &Shared, parts: &Parts, home: Leg) -> (Legs, Option<Bound>) {
+        let alone = shared.config.breaker.alone;
+        let Some(Pooled { pool, .. }) = home.target.pool.clone() else {
+            return (Legs::one(home, alone), None);
+        };
+        let operation = self.route.operation;
+        let bound = Bound::of(operation, self.binds);
+        let session = self.client.session.as_deref().map(legs::session);
+        let away =
+            |(upstream, weight): &(Arc<Upstream>, u32)| self.away(shared, parts, &home, (upstream, *weight));
+        let mut members = pool.of_dialect(self.route.dialect.name());
+        let weight = members.next().map_or(1, |(_, weight)| *weight);
+        let others: Vec<Leg> = members.filter_map(away).collect();
+        let mut all = vec![Leg { weight, ..home }];
+        all.extend(others);
+        let weights: Vec<u32> = all.iter().map(|leg| leg.weight).collect();
+        let mut dice = RealDice::default();
+        let drawn = session.unwrap_or_else(|| (dice.share() * u64::MAX as f64) as u64);
+        let mut order = router::Order::draw(pool.strategy, &weights, drawn, &mut dice);
+        let before = session.and_then(|session| shared.served.member(&pool.name, session));
+        let before = before.and_then(|name| all.iter().position(|leg| leg.target.upstream.name == name));
+        let Some(bound) = bound else {
+            // A cache is worth keeping to, a share is not.
+            if let (Some(before), Strategy::Sticky) = (before, pool.strategy) {
+                order = order.preferring(before);
+            }
+            return (Legs::several(all, (pool, order, session), alone), None);
+        };
+        // Whoever served the session has made what binds it. Else it is where its like would have gone.
+        let first = match pool.strategy {
+            Strategy::Sticky => order.first().unwrap_or_default(),
+            Strategy::InOrder | Strategy::Weighted | Strategy::LeastWaiting => 0,
+        };
+        let at = if operation == Operation::Generation { before.unwrap_or(first) } else { 0 };
+        let leg = all.swap_remove(at.min(all.len() - 1));
+        (Legs::one(leg, alone), Some(bound))
+    }
+
+    /// The way to another member of a pool. What says who the client is stays at home, but for a member at the same
+    /// place that has no credential of its own.
+    fn away(
+        &self,
+        shared: &Shared,
+        parts: &Parts,
+        home: &Leg,
+        (upstream, weight): (&Arc<Upstream>, u32),
+    ) -> Option<Leg> {
+        let full = &*home.target.pool.as_ref()?.asked;
+        let is_home = upstream.origin == home.target.upstream.origin && upstream.adds_nothing();
+        let client = forwardable(&parts.headers);
+        let (headers, full, verdict) = if is_home {
+            (client, Cow::Borrowed(full), None)
+        } else {
+            (without_own(client), Cow::Owned(without_own_query(full)), Some(Verdict::None))
+        };
+        let verdict = verdict.unwrap_or_else(|| judge(&parts.headers, &full));
+        let ask = Ask { method: &parts.method, path_and_query: &full, verdict: &verdict };
+        let target = Target { pool: home.target.pool.clone(), ..target::to(upstream, ask).ok()? };
+        let account = account_key(&headers, &full);
+        Some(self.leg_with(shared, parts, (target, weight), (headers, account)))
     }
 
     /// The call of the same turn whose client was shown a notice, and asks again now.
-    fn taken_up(&self, shared: &Shared, lane: &Arc<Lane>) -> Option<OpenCall> {
+    fn taken_up(&self, shared: &Shared, legs: &Legs) -> Option<OpenCall> {
         let turn = self.client.turn.as_ref().filter(|_| self.is_resumable())?;
-        shared.parked.take(turn, |open| open.is_in(lane))
+        shared.parked.take(turn, |open| legs.lanes().any(|lane| open.is_in(lane)))
     }
 
     /// What its client is shown while it is held. Only a request that may be made anew is held like that: its client

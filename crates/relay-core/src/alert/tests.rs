@@ -22,6 +22,8 @@ fn labels(lane: &str) -> Arc<Labels> {
         profile: "interactive".into(),
         lane: lane.into(),
         request_id: None,
+        pool: None,
+        bound: None,
     })
 }
 

@@ -22,6 +22,7 @@ fn listener(kind: Kind) -> Listener<'static> {
         generation: true,
         streams: true,
         upstream: "api.example",
+        circuits: "",
         tried: TRIED,
         has_answer: true,
         lang: Lang::English,
@@ -157,6 +158,19 @@ fn what_goes_back_as_it_was() {
         ("stopped before a send", Ending::GaveUp(Stop::Draining, None), ["cut"; 4]),
         ("nobody is there", Ending::ClientLeft, ["cut"; 4]),
     ]);
+}
+
+#[test]
+fn where_every_breaker_is_open_each_upstream_is_named() {
+    let shut_out = [gave_up(Stop::CircuitsOpen, busy()), Ending::GaveUp(Stop::CircuitsOpen, None)];
+    for ending in shut_out {
+        for (kind, status) in [(Kind::Codex, 400), (Kind::ClaudeCode, 503), (Kind::Other, 503)] {
+            let circuits = "one (the service failed; asked again in 20s), other (…)";
+            let Say::Own(own) = say(&Listener { circuits, ..listener(kind) }, &ending) else { panic!() };
+            assert_eq!((own.status, own.refuse_retry), (status, true));
+            assert!(own.body.contains(circuits) && own.body.contains("circuits_open"), "{}", own.body);
+        }
+    }
 }
 
 #[test]

@@ -65,6 +65,30 @@ crate::words! {
         zh: "此请求没有发送：{who} 要求的暂停时间超过了此请求可等待的 {patience}。";
     }
 
+    /// Every breaker is open; `each` names the upstreams with what happened there.
+    circuits_open(each: &str) {
+        en: "this call was not sent: no upstream may be asked now, each failed too often: {each}.";
+        zh: "此请求没有发送：当前没有可用的上游，每个上游都失败过多：{each}。";
+    }
+
+    /// One of them.
+    circuit(name: &str, fault: &str, wait: &str) {
+        en: "{name} ({fault}; asked again in {wait})";
+        zh: "{name}（{fault}；{wait}后重试）";
+    }
+
+    /// What stands between two of them.
+    between() {
+        en: ", ";
+        zh: "、";
+    }
+
+    /// What to do then.
+    circuits_hint() {
+        en: "see `steady-relay status`; `[breaker]` in the settings says how many failures open a breaker, and for how long";
+        zh: "查看 `steady-relay status`；设置中的 `[breaker]` 决定失败多少次后断路、断路多久";
+    }
+
     /// The call waited in line until its time was up.
     line_too_long(who: &str, patience: &str) {
         en: "this call was not sent: {who} was short of capacity, with others before it in line, for all of the {patience} that it may wait.";

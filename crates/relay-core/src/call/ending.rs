@@ -12,13 +12,16 @@ pub enum Stop {
     PatienceSpent,
     /// The upstream asked for a wait that outlasts the client's patience.
     FloorTooFar,
+    /// Every upstream is cut off by its breaker for longer than the client waits.
+    CircuitsOpen,
     /// The relay is being stopped.
     Draining,
 }
 
 impl Stop {
     /// Every one.
-    pub const ALL: [Self; 4] = [Self::SendsSpent, Self::PatienceSpent, Self::FloorTooFar, Self::Draining];
+    pub const ALL: [Self; 5] =
+        [Self::SendsSpent, Self::PatienceSpent, Self::FloorTooFar, Self::CircuitsOpen, Self::Draining];
 
     /// The name in logs.
     #[must_use]
@@ -27,6 +30,7 @@ impl Stop {
             Self::SendsSpent => "sends_spent",
             Self::PatienceSpent => "patience_spent",
             Self::FloorTooFar => "told_to_wait_longer",
+            Self::CircuitsOpen => "circuits_open",
             Self::Draining => "stopping",
         }
     }

@@ -1,6 +1,7 @@
 //! The life of a call in virtual time. The list of what happened is the assertion.
 
 mod in_line;
+mod moves;
 mod notices;
 
 use super::*;
@@ -165,7 +166,7 @@ fn line(event: &Event) -> String {
         Event::NoticeGiven { send, notices, .. } => format!("notice {notices} before {send}"),
         Event::GrantTaken { send } => format!("grant {send}"),
         Event::Committed { send } => format!("committed {send}"),
-        Event::CallOpened { .. } | Event::StreamCut { .. } | Event::CallClosed(_) => {
+        Event::CallOpened { .. } | Event::Moved { .. } | Event::StreamCut { .. } | Event::CallClosed(_) => {
             panic!("not a call's own event: {event:?}")
         }
     }

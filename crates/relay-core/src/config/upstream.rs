@@ -55,6 +55,8 @@ impl FromStr for Secret {
 pub enum UpstreamChoice {
     /// The entry of this name, which exists.
     Named(String),
+    /// The pool of this name, which exists.
+    Pool(String),
     /// An upstream that has no entry.
     Url(Upstream),
 }
@@ -68,6 +70,8 @@ pub struct Upstream {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// A key of the relay's own, for requests that carry no credential. `None`: such requests stay without one.
     pub api_key: Option<Secret>,
+    /// The dialects it speaks, by name: a pool sends it nothing else. `None`: whatever comes.
+    pub dialects: Option<Vec<&'static str>>,
     /// Whether a cloud credential may go there in the clear. False: anyone on the way could read it.
     pub allow_plaintext: bool,
     /// Whether a `/v1` at the start of the request's path is dropped. `None`: as the URL suggests.
@@ -95,6 +99,7 @@ impl Upstream {
             url,
             headers: Vec::new(),
             api_key: None,
+            dialects: None,
             allow_plaintext: false,
             strip_v1: None,
             http2: None,
@@ -113,11 +118,12 @@ impl Upstream {
         self.strip_v1.unwrap_or_else(|| self.url.path().ends_with("/backend-api/codex"))
     }
 
-    /// The upstream of everything, resolved.
+    /// The upstream of everything, resolved; `None` where that is a pool.
     #[must_use]
     pub fn chosen<'a>(choice: &'a UpstreamChoice, among: &'a BTreeMap<String, Self>) -> Option<&'a Self> {
         match choice {
             UpstreamChoice::Named(name) => among.get(name),
+            UpstreamChoice::Pool(_) => None,
             UpstreamChoice::Url(upstream) => Some(upstream),
         }
     }

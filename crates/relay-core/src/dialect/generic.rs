@@ -14,7 +14,7 @@ pub(super) struct Generic;
 
 impl Dialect for Generic {
     fn name(&self) -> &'static str {
-        "generic"
+        super::GENERIC
     }
 
     fn rules(&self) -> &'static [Rule] {

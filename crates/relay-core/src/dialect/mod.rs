@@ -119,6 +119,9 @@ pub fn named(name: &str) -> Option<&'static dyn Dialect> {
     ALL.into_iter().find(|dialect| dialect.name() == name)
 }
 
+/// The name of the dialect of whatever has none of its own.
+pub const GENERIC: &str = "generic";
+
 /// Every dialect.
 pub const ALL: [&dyn Dialect; 6] = [
     &openai_responses::OpenAiResponses,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Gate;
 use super::line::Waiting;
+use crate::breaker::Circuit;
 use crate::event::CallId;
 use crate::fault::Fault;
 use crate::moment::Moment;
@@ -69,6 +70,8 @@ pub struct View {
     pub rate: Option<f64>,
     /// It refuses at random: holding others back would gain nothing.
     pub random: bool,
+    /// What its breaker says, which is not the gate's to know.
+    pub circuit: Circuit,
 }
 
 impl Gate {
@@ -103,6 +106,7 @@ impl Gate {
             recovery: self.recovery.shown(),
             rate: self.rate.known().filter(|_| self.rules.rate),
             random: self.is_random(),
+            circuit: Circuit::Closed,
         }
     }
 }

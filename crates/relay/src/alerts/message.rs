@@ -69,6 +69,10 @@ fn text(alert: &Alert, lang: Lang) -> String {
             words::lane_closed(lang, &who, &span, about.fault.unwrap_or_default())
         }
         (Kind::LaneClosed, State::Resolved) => words::lane_open(lang, &who, &span),
+        (Kind::CircuitOpen, State::Raised) => {
+            words::circuit_open(lang, &who, about.fault.unwrap_or_default())
+        }
+        (Kind::CircuitOpen, State::Resolved) => words::circuit_closed(lang, &who, &span),
         (Kind::LongWaits, State::Raised) => words::long_waits(lang, &who),
         (Kind::LongWaits, State::Resolved) => words::short_waits(lang, &who),
         (Kind::QuotaSpent, State::Raised) => words::quota_spent(lang, &who),

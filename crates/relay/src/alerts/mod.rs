@@ -106,6 +106,8 @@ impl Observer for Alerts {
         let did = match what {
             What::LaneShut { why, .. } => Gate::Shut(*why),
             What::LaneOpened { .. } => Gate::Opened,
+            What::CircuitOpened { fault, .. } => Gate::CircuitOpened(*fault),
+            What::CircuitClosed { .. } => Gate::CircuitClosed,
         };
         let alerts = self.watch().lane(about, self.clock.now(), did);
         self.push(alerts);

@@ -36,6 +36,7 @@ impl Observer for Waiting {
             | Event::HeadArrived { .. }
             | Event::FaultSeen { .. }
             | Event::NoticeGiven { .. }
+            | Event::Moved { .. }
             | Event::GrantTaken { .. }
             | Event::Committed { .. }
             | Event::StreamCut { .. } => {}

@@ -86,6 +86,7 @@ impl Observer for Watch {
             | Event::FaultSeen { .. }
             | Event::Committed { .. }
             | Event::StreamCut { .. }
+            | Event::Moved { .. }
             | Event::GrantTaken { .. }
             | Event::NoticeGiven { .. }
             | Event::CallClosed(_) => {}

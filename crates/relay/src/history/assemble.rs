@@ -8,7 +8,8 @@ use relay_core::usage::Usage;
 use relay_core::{Fault, Moment};
 
 use super::record::{
-    CallRecord, ClosedRecord, FailedRecord, MOST_SENDS, SendRecord, State, Tokens, WaitRecord, WaitWhy,
+    CallRecord, ClosedRecord, FailedRecord, MOST_SENDS, MovedRecord, SendRecord, State, Tokens, WaitRecord,
+    WaitWhy,
 };
 
 /// The most open calls that are kept in mind.
@@ -89,6 +90,8 @@ fn opened(call: CallId, wall: u64, labels: &Labels, inherited_sends: u32) -> Cal
         profile: labels.profile.to_string(),
         lane: labels.lane.to_string(),
         request_id: labels.request_id.as_deref().map(str::to_owned),
+        pool: labels.pool.as_deref().map(str::to_owned),
+        bound: labels.bound.map(str::to_owned),
         inherited_sends,
         state: State::Opening,
         sends: Vec::new(),
@@ -138,6 +141,14 @@ impl Begun {
                 if let Some(wait) = &mut self.send(*send).wait {
                     wait.notices = *notices;
                 }
+            }
+            Event::Moved { send, to, why } => {
+                self.send(*send).moved = Some(MovedRecord {
+                    upstream: to.upstream.to_string(),
+                    lane: to.lane.to_string(),
+                    model: to.model.as_deref().map(str::to_owned),
+                    why: why.name().to_owned(),
+                });
             }
             Event::GrantTaken { send } => self.send(*send).may_run_twice = true,
             Event::Committed { .. } => {

@@ -51,6 +51,12 @@ pub struct CallRecord {
     /// The id that the client gave the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// The pool that could serve it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// What bound it to one upstream of that pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<String>,
     /// Sends of an earlier call of the same client that it goes on from.
     pub inherited_sends: u32,
     /// What it is doing.
@@ -84,6 +90,9 @@ pub struct SendRecord {
     /// When it began; `None`: it has not yet, or never did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<u64>,
+    /// It is the first that goes to another upstream than those before, or than was preferred.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<MovedRecord>,
     /// It may be the second to run, which was allowed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_run_twice: bool,
@@ -99,6 +108,20 @@ pub struct SendRecord {
     /// How it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<FailedRecord>,
+}
+
+/// How a call came to another upstream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MovedRecord {
+    /// The upstream.
+    pub upstream: String,
+    /// The id of the lane there.
+    pub lane: String,
+    /// The model that is asked for there, where that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Why it left the one before.
+    pub why: String,
 }
 
 /// A wait.

@@ -28,6 +28,8 @@ pub(crate) fn call(number: u64, state: State) -> CallRecord {
         profile: "interactive".to_owned(),
         lane: "0f".to_owned(),
         request_id: None,
+        pool: None,
+        bound: None,
         inherited_sends: 0,
         state,
         sends: Vec::new(),
@@ -49,6 +51,8 @@ pub(super) fn opened() -> Event {
         profile: "interactive".into(),
         lane: "0f".into(),
         request_id: Some("client-1".into()),
+        pool: None,
+        bound: None,
     };
     Event::CallOpened { labels: labels.into(), inherited_sends: 1 }
 }

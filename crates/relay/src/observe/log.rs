@@ -213,15 +213,21 @@ fn outlet(
 impl Observer for Log {
     fn see(&self, call: CallId, _at: Moment, event: &Event) {
         let mut open = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
-        let closed;
+        let changed;
         let labels = match event {
             Event::CallOpened { labels, .. } => {
                 open.insert(call, Arc::clone(labels));
                 Some(labels)
             }
             Event::CallClosed(_) => {
-                closed = open.remove(&call);
-                closed.as_ref()
+                changed = open.remove(&call);
+                changed.as_ref()
+            }
+            Event::Moved { to, .. } => {
+                let moved = open.get(&call).map(|labels| Arc::new(labels.moved_to(to)));
+                changed = moved.clone();
+                open.extend(moved.map(|labels| (call, labels)));
+                changed.as_ref()
             }
             Event::SendStarted { .. }
             | Event::HeadArrived { .. }
@@ -284,6 +290,8 @@ mod tests {
             profile: "interactive".into(),
             lane: "0f".into(),
             request_id: None,
+            pool: None,
+            bound: None,
         }
     }
 

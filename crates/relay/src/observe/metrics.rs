@@ -153,6 +153,8 @@ pub struct Metrics {
     notices: Family<Whither, Counter>,
     refused: Family<Reason, Counter>,
     shuts: Family<Why, Counter>,
+    circuits: Family<Why, Counter>,
+    moves: Family<Why, Counter>,
     waits: Histograms,
     commits: Histograms,
     times: Histograms,
@@ -180,6 +182,8 @@ impl Default for Metrics {
             notices: Family::default(),
             refused: Family::default(),
             shuts: Family::default(),
+            circuits: Family::default(),
+            moves: Family::default(),
             waits: Family::new_with_constructor(Buckets(&WAITS)),
             commits: Family::new_with_constructor(Buckets(&TIMES)),
             times: Family::new_with_constructor(Buckets(&TIMES)),
@@ -232,6 +236,8 @@ impl Metrics {
         let refused = "Requests that the relay itself turned away";
         ours.register("requests_refused", refused, self.refused.clone());
         ours.register("lanes_shut", "Times that a lane shut", self.shuts.clone());
+        ours.register("circuits_opened", "Times that a breaker opened", self.circuits.clone());
+        ours.register("moves", "Times that a call went to another upstream", self.moves.clone());
         ours.register("wait_seconds", "Time that a call waited between its sends", self.waits.clone());
         let commits = "Time from the accept of a call until its answer begins";
         ours.register("commit_seconds", commits, self.commits.clone());
@@ -332,6 +338,15 @@ impl Observer for Metrics {
             }
             return;
         }
+        if let Event::Moved { to, why, .. } = event {
+            let Board { open, names, .. } = &mut *board;
+            if let Some(open) = open.get_mut(&call) {
+                open.labels = Arc::new(open.labels.moved_to(to));
+                open.whither = names.whither(&open.labels.upstream, open.labels.model.as_deref());
+                self.moves.get_or_create(&Why { why: why.name() }).inc();
+            }
+            return;
+        }
         let Some(Open { whither, since, .. }) = board.open.get(&call) else { return };
         match event {
             Event::SendStarted { .. } => {
@@ -363,6 +378,7 @@ impl Observer for Metrics {
             Event::HeadArrived { .. }
             | Event::InLine { fault: None, .. }
             | Event::CallOpened { .. }
+            | Event::Moved { .. }
             | Event::CallClosed(_) => {}
         }
     }
@@ -372,11 +388,13 @@ impl Observer for Metrics {
             Notice::TurnedAway { code, .. } => {
                 self.refused.get_or_create(&Reason { reason: code }).inc();
             }
-            Notice::Lane(change) => {
-                if let What::LaneShut { why, .. } = change.what {
-                    self.shuts.get_or_create(&Why { why: why.name() }).inc();
+            Notice::Lane(change) => match change.what {
+                What::LaneShut { why, .. } => _ = self.shuts.get_or_create(&Why { why: why.name() }).inc(),
+                What::CircuitOpened { fault, .. } => {
+                    self.circuits.get_or_create(&Why { why: fault.name() }).inc();
                 }
-            }
+                What::LaneOpened { .. } | What::CircuitClosed { .. } => {}
+            },
             Notice::Listening { .. }
             | Notice::Advice(_)
             | Notice::Warming(_)
@@ -414,6 +432,8 @@ mod tests {
             profile: "interactive".into(),
             lane: "0f".into(),
             request_id: None,
+            pool: None,
+            bound: None,
         };
         let opened = Event::CallOpened { labels: labels.into(), inherited_sends: 0 };
         metrics.see(CallId(id), BEGAN, &opened);
@@ -501,6 +521,7 @@ mod tests {
         metrics.notice(&Notice::Lane(super::super::LaneChange { lane: lane.clone(), what }));
         metrics.notice(&Notice::TurnedAway { status: 403, code: "host", path: "/x".into() });
         let view = View {
+            circuit: relay_core::breaker::Circuit::Closed,
             shut: Some((Shut::Slow, Moment::ZERO)),
             next: None,
             hold: None,

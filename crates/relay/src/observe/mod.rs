@@ -9,6 +9,7 @@ pub mod tail;
 use std::sync::Arc;
 use std::time::Duration;
 
+use relay_core::Fault;
 use relay_core::Moment;
 use relay_core::alert::Alert;
 use relay_core::event::{CallId, Event};
@@ -120,6 +121,20 @@ pub enum What {
     /// It takes calls again.
     LaneOpened {
         /// How long it was shut.
+        after: Duration,
+    },
+    /// Its breaker lets nothing through any more.
+    CircuitOpened {
+        /// The last fault.
+        fault: Fault,
+        /// How many failures it took.
+        failures: u32,
+        /// How long nothing is sent.
+        pause: Duration,
+    },
+    /// Its breaker lets calls through again.
+    CircuitClosed {
+        /// How long it did not.
         after: Duration,
     },
 }

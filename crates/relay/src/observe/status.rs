@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use relay_core::breaker::Circuit;
 use relay_core::event::{CallId, Closing, Event, Labels, Outcome};
 use relay_core::gate::{Place, View};
 use relay_core::warm::News;
@@ -246,6 +247,10 @@ pub struct Lane {
     rate_per_s: Option<f64>,
     /// It refuses at random.
     random: bool,
+    /// What its breaker says: `closed`, `open` or `half_open`.
+    circuit: &'static str,
+    /// Seconds until an open breaker lets a probe through.
+    circuit_open_for_s: Option<f64>,
     /// The first of those that wait, in their order.
     line: Vec<Waiting>,
 }
@@ -288,6 +293,15 @@ impl Lane {
             recovery_s: view.recovery.map(tenths),
             rate_per_s: view.rate.map(|rate| (rate * 1000.0).round() / 1000.0),
             random: view.random,
+            circuit: match view.circuit {
+                Circuit::Closed => "closed",
+                Circuit::Open(_) => "open",
+                Circuit::HalfOpen => "half_open",
+            },
+            circuit_open_for_s: match view.circuit {
+                Circuit::Open(until) => from_now(Some(until)),
+                Circuit::Closed | Circuit::HalfOpen => None,
+            },
             line: view.line.into_iter().map(place).collect(),
         }
     }
@@ -451,6 +465,11 @@ impl Observer for Status {
                 totals.waits += 1;
                 if let Some(open) = open.get_mut(&call) {
                     open.waits(None, *fault, at);
+                }
+            }
+            Event::Moved { to, .. } => {
+                if let Some(open) = open.get_mut(&call) {
+                    open.labels = Arc::new(open.labels.moved_to(to));
                 }
             }
             Event::Committed { .. } => {

@@ -142,6 +142,8 @@ impl Evening<'_> {
             profile: profile_name.into(),
             lane: "0f".into(),
             request_id: None,
+            pool: None,
+            bound: None,
         };
         (plan, labels)
     }

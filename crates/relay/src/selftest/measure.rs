@@ -153,6 +153,7 @@ impl Observer for Stopwatch {
             | Event::WaitStarted { .. }
             | Event::InLine { .. }
             | Event::NoticeGiven { .. }
+            | Event::Moved { .. }
             | Event::GrantTaken { .. }
             | Event::Committed { .. }
             | Event::StreamCut { .. }

@@ -162,7 +162,7 @@ fn place(url: &str, config: &Config) -> Result<(Option<Upstream>, String), Unfit
 fn upstream(base: BaseUrl, path: &str, config: &Config) -> Upstream {
     let chosen = match &config.upstream {
         Some(UpstreamChoice::Url(entry)) => Some((entry.url.host(), entry)),
-        Some(UpstreamChoice::Named(_)) | None => None,
+        Some(UpstreamChoice::Named(_) | UpstreamChoice::Pool(_)) | None => None,
     };
     let named = config.upstreams.iter().map(|(name, entry)| (name.as_str(), entry));
     let fits = |entry: &config::Upstream| {

@@ -4,21 +4,23 @@
 use super::ReadFile;
 use super::errors::{Findings, Place, line_of};
 use super::file::{Drafts, Entry, unreadable};
-use super::keys::{ProfileDraft, RouteDraft, UpstreamDraft};
+use super::keys::{PoolDraft, ProfileDraft, RouteDraft, UpstreamDraft};
 use super::layers::{Layers, shown};
 use super::reference::unknown_name;
 use super::rules::{Lack, RuleDraft};
 use relay_core::client::Kind;
 use relay_core::config::{
-    ClientSettings, Config, HistorySettings, ProfileChoice, Route, SnapshotSettings, Upstream,
+    ClientSettings, Config, HistorySettings, Pool, ProfileChoice, Route, SnapshotSettings, Upstream,
     UpstreamChoice, shipped_profiles,
 };
 use relay_core::listen::is_self;
 use relay_core::overrides::Contradiction;
+use relay_core::router::Strategy;
 use relay_core::units::{Invalid, show_bytes};
 use relay_core::{BaseUrl, ClientLimit, Profile, ProfileOverrides, Scheme};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -35,6 +37,7 @@ pub(super) fn build(drafts: Drafts, layers: &Layers, around: Around<'_>, found: 
     build.plain(&drafts, layers);
     build.certificates(&drafts, layers);
     build.upstreams(drafts.upstreams);
+    build.pools(drafts.pools);
     build.profiles(&drafts.profiles);
     build.choices(layers);
     build.clients(&drafts.clients);
@@ -85,6 +88,7 @@ impl Build<'_> {
         config.log.format = layers.log_format.unwrap_or(config.log.format);
         config.history = HistorySettings { file: history, ..drafts.history.clone() };
         config.alerts.clone_from(&drafts.alerts);
+        config.breaker = drafts.breaker;
         config.snapshots = SnapshotSettings { folder: snapshots, ..drafts.snapshots.clone() };
         config.allowed_origins.clone_from(&drafts.relay.allowed_origins);
         config.lang = layers.lang;
@@ -144,6 +148,7 @@ impl Build<'_> {
                 url,
                 headers: draft.headers.unwrap_or(before.headers),
                 api_key: draft.api_key.or(before.api_key),
+                dialects: draft.dialects.or(before.dialects),
                 allow_plaintext: draft.allow_plaintext.unwrap_or(before.allow_plaintext),
                 strip_v1: draft.strip_v1.or(before.strip_v1),
                 http2: draft.http2.or(before.http2),
@@ -163,6 +168,53 @@ impl Build<'_> {
                 self.not_in_the_clear(&upstream, Place::File(span.clone()));
             }
             self.config.upstreams.insert(name, upstream);
+        }
+    }
+
+    fn pools(&mut self, entries: BTreeMap<String, Entry<PoolDraft>>) {
+        for (name, Entry { draft, spans, name: name_span }) in entries {
+            let place = |key: &str| spans.get(key).map_or(Place::Default, |span| Place::File(span.clone()));
+            if self.config.upstreams.contains_key(&name) {
+                let what = format!("`{name}` is an upstream and a pool");
+                self.found.add(Place::File(name_span.clone()), what, "give the pool a name of its own");
+            }
+            let Some(mut members) = draft.members else {
+                if !spans.contains_key("members") {
+                    let hint = "list the names of upstreams: members = [\"one\", \"two\"]";
+                    self.found.add(Place::File(name_span), format!("pool `{name}` has no `members`"), hint);
+                }
+                // It keeps its name, so that whatever names it is not reported too.
+                members_of_nothing(&mut self.config, name);
+                continue;
+            };
+            let known: Vec<_> = self.config.upstreams.keys().map(String::as_str).collect();
+            for member in members.iter().filter(|member| !self.config.upstreams.contains_key(*member)) {
+                let error = self.found.unknown(member, "upstream", &known);
+                let (key, at) = (format!("pool.{name}.members"), place("members"));
+                self.found.invalid(at.clone(), &key, quoted(member, &at).as_deref(), error);
+            }
+            let mut seen = BTreeSet::new();
+            for member in &members {
+                if !seen.insert(member.as_str()) {
+                    let what = format!("pool `{name}` lists `{member}` twice");
+                    self.found.add(
+                        place("members"),
+                        what,
+                        "list each member once; `weights` gives it a larger share",
+                    );
+                }
+            }
+            for (member, _) in draft.weights.iter().filter(|(member, _)| !members.contains(member)) {
+                let what = format!("pool `{name}` gives `{member}` a weight, which is none of its members");
+                self.found.add(place("weights"), what, "name a member, or take the weight out");
+            }
+            members.retain(|member| self.config.upstreams.contains_key(member));
+            let weight = |member: &String| {
+                let named = draft.weights.iter().find(|(name, _)| name == member);
+                named.map_or(NonZeroU32::MIN, |(_, weight)| *weight)
+            };
+            let weights = members.iter().map(weight).collect();
+            self.config.pools.insert(name, Pool { members, strategy: draft.strategy, weights });
         }
     }
 
@@ -230,7 +282,7 @@ impl Build<'_> {
     /// The upstream and the profile for everything.
     fn choices(&mut self, layers: &Layers) {
         if let Some(set) = &layers.upstream {
-            match upstream_choice(&set.value, &self.config.upstreams) {
+            match upstream_choice(&set.value, &self.config) {
                 Ok(choice) => {
                     if let UpstreamChoice::Url(upstream) = &choice {
                         self.not_ourselves(&upstream.url, set.place.clone());
@@ -255,7 +307,7 @@ impl Build<'_> {
         let upstream = match &mut self.config.upstream {
             Some(UpstreamChoice::Named(name)) => self.config.upstreams.get_mut(name),
             Some(UpstreamChoice::Url(upstream)) => Some(upstream),
-            None => None,
+            Some(UpstreamChoice::Pool(_)) | None => None,
         };
         if let Some(upstream) = upstream {
             upstream.api_key = Some(key.value.clone());
@@ -297,10 +349,8 @@ impl Build<'_> {
         let places: Vec<_> = entries.iter().map(|entry| entry.name.clone()).collect();
         for Entry { draft: (draft, overrides), spans, name } in entries {
             let place = |key: &str| spans.get(key).map_or(Place::Default, |span| Place::File(span.clone()));
-            if let Some(upstream) =
-                draft.upstream.as_deref().filter(|name| !self.config.upstreams.contains_key(*name))
-            {
-                let known: Vec<_> = self.config.upstreams.keys().map(String::as_str).collect();
+            if let Some(upstream) = draft.upstream.as_deref().filter(|name| !self.config.sends_to(name)) {
+                let known: Vec<_> = self.config.destinations().collect();
                 let error = self.found.unknown(upstream, "upstream", &known);
                 let value = quoted(upstream, &place("upstream"));
                 self.found.invalid(place("upstream"), "route.upstream", value.as_deref(), error);
@@ -444,9 +494,18 @@ fn quoted(value: &str, place: &Place) -> Option<String> {
     Some(if matches!(place, Place::File(_)) { format!("\"{value}\"") } else { value.to_owned() })
 }
 
-fn upstream_choice(text: &str, known: &BTreeMap<String, Upstream>) -> Result<UpstreamChoice, Invalid> {
-    if known.contains_key(text) {
+/// A pool without anything in it.
+fn members_of_nothing(config: &mut Config, name: String) {
+    let nothing = Pool { members: Vec::new(), strategy: Strategy::default(), weights: Vec::new() };
+    config.pools.insert(name, nothing);
+}
+
+fn upstream_choice(text: &str, config: &Config) -> Result<UpstreamChoice, Invalid> {
+    if config.upstreams.contains_key(text) {
         return Ok(UpstreamChoice::Named(text.to_owned()));
+    }
+    if config.pools.contains_key(text) {
+        return Ok(UpstreamChoice::Pool(text.to_owned()));
     }
     if text.contains("://") {
         return text.parse().map(|url| UpstreamChoice::Url(Upstream::at(url)));
@@ -455,7 +514,7 @@ fn upstream_choice(text: &str, known: &BTreeMap<String, Upstream>) -> Result<Ups
     if text.contains([':', '.', '/']) && shown(text).is_some() && with_scheme.parse::<BaseUrl>().is_ok() {
         return Err(Invalid::new("has no scheme", format!("did you mean \"{with_scheme}\", or https?")));
     }
-    let names: Vec<_> = known.keys().map(String::as_str).collect();
+    let names: Vec<_> = config.destinations().collect();
     let Invalid { why, allowed } = unknown_name(text, "upstream", &names);
     let or = if allowed.ends_with('?') { " Or" } else { "; or" };
     Err(Invalid::new(why, format!("{allowed}{or} write a URL")))

@@ -4,8 +4,9 @@
 use super::env_file::EnvFile;
 use super::errors::{Findings, Place, line_around, line_of};
 use super::keys::{
-    ALERTS, BODIES, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, PROFILE, ProfileDraft, RELAY, ROUTE,
-    RelayDraft, RouteDraft, SNAPSHOTS, TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
+    ALERTS, BODIES, BREAKER, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, POOL, PROFILE, PoolDraft,
+    ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft, SNAPSHOTS, TIMEOUTS, UPSTREAM, UpstreamDraft,
+    WAITING,
 };
 use super::numbers::NUMBERS;
 use super::read::{Into, Reader, Spans, Target, mask_secrets};
@@ -13,6 +14,7 @@ use super::reference::{SECTIONS, is_public};
 use super::rules::{RULE, RuleDraft};
 use super::{Env, Flags, ReadFile};
 use relay_core::ProfileOverrides;
+use relay_core::breaker;
 use relay_core::client::Kind;
 use relay_core::config::{
     AlertSettings, Bodies, ClientSettings, HistorySettings, Hold, Limits, LogSettings, SnapshotSettings,
@@ -189,9 +191,11 @@ pub(super) struct Drafts {
     pub(super) log: LogSettings,
     pub(super) history: HistorySettings,
     pub(super) alerts: AlertSettings,
+    pub(super) breaker: breaker::Rules,
     pub(super) snapshots: SnapshotSettings,
     pub(super) clients: BTreeMap<Kind, Entry<ClientSettings>>,
     pub(super) upstreams: BTreeMap<String, Entry<UpstreamDraft>>,
+    pub(super) pools: BTreeMap<String, Entry<PoolDraft>>,
     pub(super) profiles: BTreeMap<String, Entry<(ProfileDraft, ProfileOverrides)>>,
     pub(super) routes: Vec<Entry<(RouteDraft, ProfileOverrides)>>,
     pub(super) rules: Vec<Entry<RuleDraft>>,
@@ -315,8 +319,12 @@ fn sections(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Drafts {
             "snapshots" => {
                 reader.section("snapshots", value, &mut [&mut Into(SNAPSHOTS, &mut drafts.snapshots)]);
             }
+            "breaker" => {
+                reader.section("breaker", value, &mut [&mut Into(BREAKER, &mut drafts.breaker)]);
+            }
             "client" => clients(reader, value, &mut drafts),
             "upstream" => upstreams(reader, value, &mut drafts),
+            "pool" => pools(reader, value, &mut drafts),
             "profile" => profiles(reader, value, &mut drafts),
             "route" => routes(reader, value, &mut drafts),
             "rule" => rules(reader, value, &mut drafts),
@@ -361,6 +369,19 @@ fn upstreams(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut
         let at = format!("upstream.{}", name.get_ref());
         let spans = reader.section(&at, value, &mut [&mut Into(UPSTREAM, &mut draft)]);
         drafts.upstreams.insert(name.get_ref().to_string(), Entry { draft, spans, name: name.span() });
+    }
+}
+
+fn pools(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Drafts) {
+    let Some(table) = reader.table("pool.NAME", value) else { return };
+    for (name, value) in not_too_many(reader, "pool", value, table.iter()) {
+        if !is_fit_name(reader, name.get_ref(), name.span()) {
+            continue;
+        }
+        let mut draft = PoolDraft::default();
+        let at = format!("pool.{}", name.get_ref());
+        let spans = reader.section(&at, value, &mut [&mut Into(POOL, &mut draft)]);
+        drafts.pools.insert(name.get_ref().to_string(), Entry { draft, spans, name: name.span() });
     }
 }
 

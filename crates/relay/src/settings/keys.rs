@@ -3,10 +3,12 @@
 //! compares the two), not the numbers of a profile (those are `numbers`), and not what one key demands of another (that is `build`).
 
 mod alerts;
+mod pool;
 mod snapshots;
 mod upstream;
 
 pub(super) use alerts::ALERTS;
+pub(super) use pool::{BREAKER, POOL, PoolDraft};
 pub(super) use snapshots::SNAPSHOTS;
 pub(super) use upstream::{UPSTREAM, UpstreamDraft};
 
@@ -88,7 +90,7 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         name: "upstream",
         shape: "URL or name",
         default: "",
-        doc: "The one upstream that everything goes to: a URL, or the name of an `[upstream.NAME]`. Not set, the \
+        doc: "The one upstream that everything goes to: a URL, or the name of an `[upstream.NAME]` or a `[pool.NAME]`. Not set, the \
               credential that a request carries decides. Also `--upstream` and `STEADY_RELAY_UPSTREAM`.",
         set: |relay, given| given.text().map(|text| relay.upstream = Some(text.to_owned())),
     },
@@ -702,7 +704,7 @@ pub(super) const ROUTE: &[Key<RouteDraft>] = &[
         name: "upstream",
         shape: "name",
         default: "",
-        doc: "The `[upstream.NAME]` that these calls go to. Not set: as without a route.",
+        doc: "The `[upstream.NAME]` or `[pool.NAME]` that these calls go to. Not set: as without a route.",
         set: |route, given| given.text().map(|text| route.upstream = Some(text.to_owned())),
     },
     Key {

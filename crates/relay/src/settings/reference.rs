@@ -2,8 +2,8 @@
 //! Made from the lists in `keys`; nothing is said twice.
 
 use super::keys::{
-    ALERTS, BODIES, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, PROFILE, RELAY, ROUTE, SNAPSHOTS, TIMEOUTS,
-    UPSTREAM, WAITING,
+    ALERTS, BODIES, BREAKER, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, POOL, PROFILE, RELAY, ROUTE,
+    SNAPSHOTS, TIMEOUTS, UPSTREAM, WAITING,
 };
 use super::numbers::NUMBERS;
 use super::read::{Key, one_of};
@@ -83,6 +83,16 @@ pub fn reference() -> Vec<SectionDoc> {
             docs(UPSTREAM),
         ),
         section(
+            "[pool.NAME]",
+            "Several upstreams that stand in for each other; `docs/pools.md` has more. Its name is no upstream's.",
+            docs(POOL),
+        ),
+        section(
+            "[breaker]",
+            "When an upstream is cut off for a while because it fails, so that calls go to others of its pool at once.",
+            docs(BREAKER),
+        ),
+        section(
             "[profile.NAME]",
             "How hard and how long the relay tries. `interactive`, `batch`, `patient` and `strict` ship, \
              and `codex-retry` and `opencodex`, named after the tools whose numbers they carry. Each can be changed \
@@ -106,7 +116,7 @@ pub fn reference() -> Vec<SectionDoc> {
 }
 
 /// The names of the sections at the top of the file.
-pub(super) const SECTIONS: [&str; 15] = [
+pub(super) const SECTIONS: [&str; 17] = [
     "relay",
     "timeouts",
     "waiting",
@@ -119,6 +129,8 @@ pub(super) const SECTIONS: [&str; 15] = [
     "snapshots",
     "client",
     "upstream",
+    "pool",
+    "breaker",
     "profile",
     "route",
     "rule",

@@ -111,6 +111,9 @@ fn shape(key: &KeyDoc) -> Option<Value> {
             {"type": "string"},
             {"type": "object", "additionalProperties": {"type": "string"}},
         ]}),
+        "table of numbers" => {
+            json!({"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}})
+        }
         "table of texts" => {
             json!({"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, texts()]}})
         }

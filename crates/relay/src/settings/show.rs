@@ -177,7 +177,7 @@ impl Show<'_> {
             "relay.metrics_port" => config.metrics_port.map(|port| port.to_string()),
             "relay.token" => Some(MASK.to_owned()),
             "relay.upstream" => config.upstream.as_ref().map(|choice| match choice {
-                UpstreamChoice::Named(name) => quoted(name),
+                UpstreamChoice::Named(name) | UpstreamChoice::Pool(name) => quoted(name),
                 UpstreamChoice::Url(upstream) => quoted(&upstream.url.to_string()),
             }),
             "relay.profile" => Some(quoted(config.profile.name())),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use relay_core::BaseUrl;
-use relay_core::config::{Config, Secret, Upstream};
+use relay_core::config::{Config, Secret, Upstream, UpstreamChoice};
 
 use crate::running::{self, Who};
 
@@ -36,7 +36,11 @@ impl RelayAt {
     #[must_use]
     pub fn of(config: &Config) -> Self {
         let at = running::address(config);
-        let chosen = config.upstream.as_ref().and_then(|choice| Upstream::chosen(choice, &config.upstreams));
+        let chosen = config.upstream.as_ref().and_then(|choice| match choice {
+            // Its paths are those that clients are told of.
+            UpstreamChoice::Pool(name) => config.upstreams.get(config.pools.get(name)?.members.first()?),
+            UpstreamChoice::Named(_) | UpstreamChoice::Url(_) => Upstream::chosen(choice, &config.upstreams),
+        });
         let upstreams = config.upstreams.iter().map(|(name, entry)| (name.clone(), entry.url.to_string()));
         Self {
             host: match at.ip() {

@@ -120,7 +120,7 @@ fn named(config: &Config, choice: &UpstreamChoice) -> Result<Upstream, Failure> 
     match (choice, config::Upstream::chosen(choice, &config.upstreams)) {
         (UpstreamChoice::Named(name), Some(entry)) => Ok(Upstream::of(name, entry)),
         (UpstreamChoice::Url(_), Some(entry)) => Ok(Upstream::of(entry.url.host(), entry)),
-        (UpstreamChoice::Named(name), None) => {
+        (UpstreamChoice::Named(name) | UpstreamChoice::Pool(name), _) => {
             let known: Vec<_> = config.upstreams.keys().map(String::as_str).collect();
             Err(failed(2, &words::unknown(lang(), name, &known.join(", "))))
         }

@@ -66,6 +66,7 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
             format!("{}://{}", upstream.url.scheme().name(), upstream.url.authority())
         }
         UpstreamChoice::Named(name) => format!("[upstream.{name}]"),
+        UpstreamChoice::Pool(name) => format!("[pool.{name}]"),
     });
     let held = Arc::<held::Watch>::default();
     let mut observers: Vec<Arc<dyn Observer>> = vec![log.clone(), held.clone()];

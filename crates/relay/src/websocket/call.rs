@@ -160,7 +160,7 @@ impl Call<'_> {
     /// Waits for the call's turn. What the upstream says meanwhile belongs to a send that has failed.
     async fn wait(&mut self, waiting: &Waiting) -> Result<Wait, Parting> {
         let Session { client, upstream, .. } = &mut *self.session;
-        let mut turn = pin!(self.drive.open.wait(waiting, pending()));
+        let mut turn = pin!(self.drive.open.wait(waiting, None, pending()));
         loop {
             let came = async {
                 tokio::select! {
@@ -170,7 +170,7 @@ impl Call<'_> {
                 }
             };
             match client.awaits(came).await? {
-                Err(Waited::Over) => return Ok(Wait::Over),
+                Err(Waited::Over | Waited::Again) => return Ok(Wait::Over),
                 Err(Waited::Notice) => return Ok(Wait::Notice),
                 Ok(Got::Said(_) | Got::Left) => {}
                 Ok(Got::End(end)) => {
@@ -244,8 +244,8 @@ impl Call<'_> {
     /// Listens to the answer until it is clear what it is.
     async fn listen(&mut self, sent: Moment) -> Result<Sent, Parting> {
         let asked = self.drive.asked;
-        let mut preamble =
-            Preamble::of_messages(asked, sent, self.shared.clock.wall()).by(Arc::clone(&self.drive.rules));
+        let mut preamble = Preamble::of_messages(asked, sent, self.shared.clock.wall())
+            .by(Arc::clone(&self.drive.order.legs.leg().rules));
         let mut silence = IdleLimit::new(self.drive.open.idle());
         let unknown = sent + self.shared.config.timeouts.first_byte_unknown;
         // What keeps a client waiting takes its own limit away, so that there has to be one.

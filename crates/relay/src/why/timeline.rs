@@ -4,7 +4,7 @@ use relay_core::{Evidence, Lang};
 
 use super::{Known, fault};
 use crate::history::record::{
-    CallRecord, ClosedRecord, FailedRecord, SendRecord, Tokens, WaitRecord, WaitWhy,
+    CallRecord, ClosedRecord, FailedRecord, MovedRecord, SendRecord, Tokens, WaitRecord, WaitWhy,
 };
 use crate::terminal::padded_left;
 use crate::words::{span, why as words};
@@ -25,6 +25,9 @@ pub(super) fn lines(lang: Lang, call: &CallRecord, known: Known<'_>) -> String {
         last = of.send;
         if let Some(wait) = &of.wait {
             page.wait(wait, told, &call.profile);
+        }
+        if let Some(moved) = &of.moved {
+            page.moved(moved, of);
         }
         page.send(of, call);
         told = of.failed.as_ref().and_then(|failed| failed.told);
@@ -70,6 +73,13 @@ impl Page {
         };
         self.line(&words::how(lang, &who, &call.operation, &call.dialect, &call.transport));
         self.line(&words::profile(lang, &call.profile, &call.lane));
+        match (&call.pool, &call.bound) {
+            (Some(pool), None) => self.line(&words::pool(lang, pool)),
+            (Some(pool), Some(bound)) => {
+                self.line(&words::bound(lang, pool, &call.upstream, &bond(lang, bound)));
+            }
+            (None, _) => {}
+        }
         if let Some(id) = &call.request_id {
             self.line(&words::client_id(lang, id));
         }
@@ -103,6 +113,26 @@ impl Page {
         self.at(wait.began, &text);
         if wait.notices > 0 {
             self.detail(&words::notices(lang, wait.notices));
+        }
+    }
+
+    fn moved(&mut self, moved: &MovedRecord, of: &SendRecord) {
+        let lang = self.lang;
+        let why = match moved.why.as_str() {
+            "failed" => words::left_failed(lang),
+            "shut" => words::left_shut(lang),
+            "circuit_open" => words::left_circuit_open(lang),
+            "preferred" => words::left_preferred(lang),
+            other => other.to_owned(),
+        };
+        let text = match &moved.model {
+            Some(model) => words::moved_for(lang, &moved.upstream, model, &why),
+            None => words::moved(lang, &moved.upstream, &why),
+        };
+        let at = of.began.or_else(|| of.wait.as_ref().map(|wait| wait.began));
+        match at {
+            Some(at) => self.at(at, &text),
+            None => self.detail(&text),
         }
     }
 
@@ -205,12 +235,22 @@ fn meaning_of(lang: Lang, evidence: &str) -> Option<String> {
     })
 }
 
+/// What binds a call to one upstream of its pool.
+fn bond(lang: Lang, bound: &str) -> String {
+    match bound {
+        "operation" => words::bound_by_operation(lang),
+        "unreadable" => words::bound_unread(lang),
+        member => words::bound_by_member(lang, member),
+    }
+}
+
 /// Why the relay stopped, or refused; what is not known is its name.
 pub(super) fn reason(lang: Lang, why: &str) -> String {
     match why {
         "sends_spent" => words::sends_spent(lang),
         "patience_spent" => words::patience_spent(lang),
         "told_to_wait_longer" => words::told_to_wait_longer(lang),
+        "circuits_open" => words::circuits_open(lang),
         "stopping" => words::stopping(lang),
         "may_have_run" => words::maybe_ran(lang),
         "still_running" => words::no_answer(lang),

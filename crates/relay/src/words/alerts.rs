@@ -27,6 +27,18 @@ relay_core::words! {
         zh: "{span}后，{who} 重新接受请求";
     }
 
+    /// A breaker is open; `fault` is a name of the log.
+    circuit_open(who: &str, fault: &str) {
+        en: "{who} is cut off for now: it failed too often ({fault})";
+        zh: "{who} 已被暂时断路：失败次数过多（{fault}）";
+    }
+
+    /// It is closed again.
+    circuit_closed(who: &str, span: &str) {
+        en: "{who} works again, after {span}";
+        zh: "{span}后，{who} 恢复正常";
+    }
+
     /// Waits are long.
     long_waits(who: &str) {
         en: "calls to {who} wait for long, one after the other";

@@ -112,6 +112,18 @@ relay_core::words! {
         zh: "某条 [[route]] 指定了上游 `{name}`，但没有 [upstream.{name}] 这一项";
     }
 
+    /// No member of a pool speaks the dialect of the request.
+    no_member_speaks(pool: &str, dialect: &str) {
+        en: "no member of the pool `{pool}` speaks {dialect}, says `dialects` of each\nhint: add an upstream that does, or send such requests elsewhere with a [[route]]";
+        zh: "池 `{pool}` 的成员中没有一个支持 {dialect}（见各自的 `dialects`）\n提示：加入支持它的上游，或用 [[route]] 把此类请求发往别处";
+    }
+
+    /// A sign-in of a person is not for a pool.
+    pool_of_sign_in(pool: &str) {
+        en: "the request carries the sign-in of a ChatGPT or Claude account, and [pool.{pool}] does not take those: they are for one service and one person\nhint: name the upstream itself, such as upstream = \"chatgpt\", or use an API key";
+        zh: "此请求携带 ChatGPT 或 Claude 账号的登录凭据，而 [pool.{pool}] 不接受：它们只属于一个服务和一个人\n提示：直接指定上游，例如 upstream = \"chatgpt\"，或使用 API 密钥";
+    }
+
     /// A known credential would cross the network in the clear.
     plaintext(name: &str, origin: &str) {
         en: "upstream `{name}` is {origin}: the credential would cross the network unencrypted\nhint: use https, or say allow_plaintext = true in [upstream.{name}]";

@@ -280,6 +280,23 @@ const PATTERNS: &[(&str, &str)] = &[
     ("{} has no test", "{0} 没有条件"),
     ("{} has no `{}`", "{0} 没有 `{1}`"),
     ("upstream `{}` has no `url`", "上游 `{0}` 没有 `url`"),
+    // Pools.
+    ("pool `{}` has no `members`", "池 `{0}` 没有 `members`"),
+    (
+        "list the names of upstreams: members = [\"one\", \"two\"]",
+        "列出上游的名称：members = [\"one\", \"two\"]",
+    ),
+    ("list at most {} names", "最多列出 {0} 个名称"),
+    ("`{}` is an upstream and a pool", "`{0}` 既是上游又是池"),
+    ("give the pool a name of its own", "给池取一个单独的名称"),
+    ("pool `{}` lists `{}` twice", "池 `{0}` 把 `{1}` 列了两次"),
+    ("list each member once; `weights` gives it a larger share", "每个成员只列一次；用 `weights` 增大其份额"),
+    (
+        "pool `{}` gives `{}` a weight, which is none of its members",
+        "池 `{0}` 为 `{1}` 设了权重，但它不是该池的成员",
+    ),
+    ("name a member, or take the weight out", "改为成员的名称，或去掉这个权重"),
+    ("write the names of members with numbers: { one = 3 }", "写成员名称和数字：{ one = 3 }"),
     (
         "write its address: url = \"https://api.example.com/v1\"",
         "写上它的地址：url = \"https://api.example.com/v1\"",

@@ -66,6 +66,72 @@ relay_core::words! {
         zh: "正在等待：{why}";
     }
 
+    /// The pool that could serve it.
+    pool(pool: &str) {
+        en: "any member of the pool {pool} that speaks its dialect could serve it";
+        zh: "池 {pool} 中支持该协议的任一成员都可以处理";
+    }
+
+    /// What bound it to one of them.
+    bound(pool: &str, upstream: &str, why: &str) {
+        en: "of the pool {pool} only {upstream} could serve it: {why}";
+        zh: "池 {pool} 中只有 {upstream} 可以处理：{why}";
+    }
+
+    /// It asks for no answer of a model.
+    bound_by_operation() {
+        en: "what it reads or changes lies at one upstream";
+        zh: "它读取或修改的内容只在一个上游";
+    }
+
+    /// Its body cannot be read.
+    bound_unread() {
+        en: "its body cannot be read, so nobody knows what in it is for one upstream alone";
+        zh: "请求体无法读取，无法判断其中是否有只属于某一上游的内容";
+    }
+
+    /// A member of its body is for one upstream.
+    bound_by_member(member: &str) {
+        en: "`{member}` in its body means something there alone";
+        zh: "请求体中的 `{member}` 只对该上游有意义";
+    }
+
+    /// It goes to another upstream.
+    moved(upstream: &str, why: &str) {
+        en: "goes to {upstream}: {why}";
+        zh: "转到 {upstream}：{why}";
+    }
+
+    /// The same, for another model.
+    moved_for(upstream: &str, model: &str, why: &str) {
+        en: "goes to {upstream} and asks for {model}: {why}";
+        zh: "转到 {upstream} 并改用 {model}：{why}";
+    }
+
+    /// Why it left the one before.
+    left_failed() {
+        en: "the send before failed";
+        zh: "上一次发送失败";
+    }
+
+    /// Its lane is shut.
+    left_shut() {
+        en: "the one before takes no calls now";
+        zh: "之前的上游目前不接受请求";
+    }
+
+    /// Its breaker is open.
+    left_circuit_open() {
+        en: "the breaker of the one before is open";
+        zh: "之前的上游已断路";
+    }
+
+    /// This one is preferred.
+    left_preferred() {
+        en: "it comes before the other, and takes calls again";
+        zh: "它排在前面，且已恢复接受请求";
+    }
+
     /// Where its length comes from.
     as_told(told: &str) {
         en: "the service asked for {told}";
@@ -328,6 +394,12 @@ relay_core::words! {
     patience_spent() {
         en: "the client's patience was spent";
         zh: "客户端的耐心已用完";
+    }
+
+    /// Every breaker was open.
+    circuits_open() {
+        en: "the breaker of each upstream was open for longer than the client waits";
+        zh: "每个上游都处于断路状态，时间超出了客户端的耐心";
     }
 
     /// A floor.

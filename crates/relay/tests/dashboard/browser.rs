@@ -132,6 +132,8 @@ fn call(number: u64, opened: u64, model: &str, refused: u64) -> CallRecord {
         profile: "interactive".to_owned(),
         lane: "0f".to_owned(),
         request_id: None,
+        pool: None,
+        bound: None,
         inherited_sends: 0,
         state: State::Closed,
         sends: sends.collect(),

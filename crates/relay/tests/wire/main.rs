@@ -54,6 +54,8 @@ mod leaving;
 #[cfg(test)]
 mod notices;
 #[cfg(test)]
+mod pools;
+#[cfg(test)]
 #[cfg(unix)]
 mod process;
 #[cfg(test)]

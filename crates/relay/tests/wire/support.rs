@@ -186,6 +186,11 @@ impl Bench {
         self.until(|events| events.iter().filter(is_one).count() >= count).await;
     }
 
+    /// The first event of which this finds something.
+    pub(crate) fn first<T>(&self, find: impl Fn(&Event) -> Option<T>) -> T {
+        self.seen.events.lock().unwrap().iter().find_map(|(_, event)| find(event)).unwrap()
+    }
+
     /// Waits for the end of a call (they count from 1) and tells what happened to it, in short.
     pub(crate) async fn story(&self, call: u64) -> String {
         let is_end = |(id, event): &(CallId, Event)| id.0 == call && matches!(event, Event::CallClosed(_));
@@ -241,6 +246,7 @@ fn told(event: &Event) -> String {
         Event::WaitStarted { .. } => "wait".to_owned(),
         Event::InLine { .. } => "line".to_owned(),
         Event::NoticeGiven { notices, .. } => format!("notice {notices}"),
+        Event::Moved { to, why, .. } => format!("{} to {}", why.name(), to.upstream),
         Event::GrantTaken { .. } => "grant".to_owned(),
         Event::Committed { .. } => "committed".to_owned(),
         Event::StreamCut { cuts, .. } => format!("cut {cuts}"),

@@ -78,7 +78,7 @@ pub(super) async fn ask(
     relay: SocketAddr,
 ) -> (Vec<Asked>, usize) {
     let targets = Targets::of(config);
-    let (mut chosen, is_used) = chosen(config, &targets, &known);
+    let (mut chosen, is_used) = chosen(&targets, &known);
     let more = chosen.len().saturating_sub(MOST);
     chosen.truncate(MOST);
     let limits = PoolLimits { connect: config.timeouts.connect.min(WITHIN), ..PoolLimits::default() };
@@ -92,10 +92,10 @@ pub(super) async fn ask(
 }
 
 /// Those that are asked, and whether they are used for sure.
-fn chosen(config: &Config, targets: &Targets, known: &Known<'_>) -> (Vec<Arc<Upstream>>, bool) {
+fn chosen(targets: &Targets, known: &Known<'_>) -> (Vec<Arc<Upstream>>, bool) {
     let all: Vec<_> = targets.all().cloned().collect();
-    if config.upstream.is_some() {
-        return (all.into_iter().take(1).collect(), true);
+    if let Some(used) = targets.everything() {
+        return (used, true);
     }
     let called: Vec<_> =
         all.iter().filter(|upstream| known.called.contains(&upstream.name)).cloned().collect();
@@ -226,7 +226,7 @@ mod tests {
         let flags = Flags { config: Some("config.toml".into()), ..Flags::default() };
         let config = load(&flags, &NO_VARIABLES, &|_| Ok(text.as_bytes().to_vec())).unwrap().config;
         let known = Known { signed_in: signed_in.iter().copied().collect(), called: &BTreeSet::new() };
-        let (chosen, is_used) = chosen(&config, &Targets::of(&config), &known);
+        let (chosen, is_used) = chosen(&Targets::of(&config), &known);
         (chosen.iter().map(|upstream| upstream.name.clone()).collect(), is_used)
     }
 
@@ -247,7 +247,7 @@ mod tests {
         let chosen = |called: &[&str]| {
             let called = called.iter().map(|name| (*name).to_owned()).collect();
             let known = Known { signed_in: BTreeSet::from(["chatgpt"]), called: &called };
-            let (chosen, _) = chosen(&config, &Targets::of(&config), &known);
+            let (chosen, _) = chosen(&Targets::of(&config), &known);
             chosen.iter().map(|upstream| upstream.name.clone()).collect::<Vec<_>>()
         };
         assert_eq!(chosen(&["openai", "gone.example"]), ["openai"]);

@@ -7,9 +7,11 @@ use rusqlite::{Connection, OptionalExtension as _, Params, Row, Transaction, par
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::RunRecord;
+use super::{RunRecord, schema};
 use crate::history::Point;
-use crate::history::record::{CallRecord, ClosedRecord, FailedRecord, SendRecord, Tokens, WaitRecord};
+use crate::history::record::{
+    CallRecord, ClosedRecord, FailedRecord, MovedRecord, SendRecord, Tokens, WaitRecord,
+};
 
 /// A number as SQLite keeps it.
 pub(super) fn whole(number: u64) -> i64 {
@@ -27,11 +29,11 @@ fn name<T: Serialize>(value: T) -> Option<String> {
 
 const CALL: &str = "run, call, opened, client, dialect, operation, transport, upstream, model, profile, lane, request_id, \
      inherited_sends, state, left_out, committed, outcome, why, status, sends, waited, took, last_fault, \
-     capacity_faults, maybe_billed_twice, received, sent, tokens_input, tokens_cached, tokens_output";
+     capacity_faults, maybe_billed_twice, received, sent, tokens_input, tokens_cached, tokens_output, pool, bound";
 
 const SEND: &str = "run, call, send, wait_why, wait_began, wait_planned, wait_took, wait_waiting, wait_notices, began, \
      may_run_twice, head, status, request_id, failed, fault, evidence, code, rule, told, tokens_input, tokens_cached, \
-     tokens_output";
+     tokens_output, moved_why, moved_upstream, moved_lane, moved_model";
 
 /// Where each column stands: asking SQLite for a name means to compare it with all others, for each value that is read.
 struct Columns(BTreeMap<&'static str, usize>);
@@ -53,6 +55,25 @@ impl Found<'_> {
         let at = self.columns.0.get(column);
         self.row.get(*at.ok_or_else(|| rusqlite::Error::InvalidColumnName(column.to_owned()))?)
     }
+}
+
+/// Columns that came with a later version than the first.
+const LATER: &[(&str, i64)] = &[
+    ("pool", 2),
+    ("bound", 2),
+    ("moved_why", 2),
+    ("moved_upstream", 2),
+    ("moved_lane", 2),
+    ("moved_model", 2),
+];
+
+/// These columns as a file of this version has them: nothing stands in those that came later.
+fn known_to(version: i64, columns: &str) -> String {
+    let column = |name: &str| match LATER.iter().find(|(later, _)| *later == name) {
+        Some((_, since)) if *since > version => format!("NULL AS {name}"),
+        Some(_) | None => name.to_owned(),
+    };
+    columns.split(',').map(|name| column(name.trim())).collect::<Vec<_>>().join(", ")
 }
 
 /// `?1, ?2, …` for so many columns.
@@ -97,6 +118,8 @@ pub(super) fn put(to: &Transaction<'_>, run: i64, call: &CallRecord) -> rusqlite
         tokens.map(|tokens| whole(tokens.input)),
         tokens.map(|tokens| whole(tokens.cached)),
         tokens.map(|tokens| whole(tokens.output)),
+        call.pool,
+        call.bound,
     ])?;
     if call.left_out > 0 {
         // Those in the middle of a long call are left out, here as in the record.
@@ -133,6 +156,10 @@ fn put_send(to: &Transaction<'_>, (run, call): (i64, i64), of: &SendRecord) -> r
         tokens.map(|tokens| whole(tokens.input)),
         tokens.map(|tokens| whole(tokens.cached)),
         tokens.map(|tokens| whole(tokens.output)),
+        of.moved.as_ref().map(|moved| &moved.why),
+        of.moved.as_ref().map(|moved| &moved.upstream),
+        of.moved.as_ref().map(|moved| &moved.lane),
+        of.moved.as_ref().and_then(|moved| moved.model.as_ref()),
     ])?;
     Ok(())
 }
@@ -157,9 +184,11 @@ pub(super) fn each(
 ) -> rusqlite::Result<()> {
     // One moment for all that is read, whatever is written meanwhile.
     let moment = from.unchecked_transaction()?;
-    let mut found = moment.prepare(&format!("SELECT {CALL} FROM calls WHERE {filter}"))?;
+    let version = schema::version(from)?;
+    let (call, send) = (known_to(version, CALL), known_to(version, SEND));
+    let mut found = moment.prepare(&format!("SELECT {call} FROM calls WHERE {filter}"))?;
     let mut sends =
-        moment.prepare(&format!("SELECT {SEND} FROM sends WHERE run = ?1 AND call = ?2 ORDER BY send"))?;
+        moment.prepare(&format!("SELECT {send} FROM sends WHERE run = ?1 AND call = ?2 ORDER BY send"))?;
     let mut rows = found.query(values)?;
     let (of_calls, of_sends) = (Columns::of(CALL), Columns::of(SEND));
     while let Some(row) = rows.next()? {
@@ -267,6 +296,8 @@ fn call_of(row: &Found<'_>) -> rusqlite::Result<CallRecord> {
         profile: row.get("profile")?,
         lane: row.get("lane")?,
         request_id: row.get("request_id")?,
+        pool: row.get("pool")?,
+        bound: row.get("bound")?,
         inherited_sends: row.get("inherited_sends")?,
         state: named(row, "state")?,
         sends: Vec::new(),
@@ -300,10 +331,20 @@ fn send_of(row: &Found<'_>) -> rusqlite::Result<SendRecord> {
             tokens: tokens_of(row)?,
         }),
     };
+    let moved = match row.get::<Option<String>>("moved_why")? {
+        None => None,
+        Some(why) => Some(MovedRecord {
+            upstream: row.get("moved_upstream")?,
+            lane: row.get("moved_lane")?,
+            model: row.get("moved_model")?,
+            why,
+        }),
+    };
     Ok(SendRecord {
         send: row.get("send")?,
         wait,
         began: number_or_none(row, "began")?,
+        moved,
         may_run_twice: row.get("may_run_twice")?,
         head: number_or_none(row, "head")?,
         status: row.get("status")?,

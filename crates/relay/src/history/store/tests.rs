@@ -39,6 +39,8 @@ fn full(number: u64) -> CallRecord {
     let tokens = Some(Tokens { input: 100, cached: 60, output: 9 });
     CallRecord {
         request_id: Some(format!("client-{number}")),
+        pool: None,
+        bound: None,
         inherited_sends: 2,
         sends: vec![
             SendRecord {
@@ -69,6 +71,7 @@ fn full(number: u64) -> CallRecord {
                     notices: 1,
                 }),
                 began: Some(5_011),
+                moved: None,
                 may_run_twice: true,
                 ..SendRecord::default()
             },
@@ -301,7 +304,8 @@ fn two_relays_share_it() {
 }
 
 /// What was released, by version: each is a file as that version left it.
-const RELEASED: [(i64, &str); 1] = [(1, include_str!("released/version-1.sql"))];
+const RELEASED: [(i64, &str); 2] =
+    [(1, include_str!("released/version-1.sql")), (2, include_str!("released/version-2.sql"))];
 
 #[test]
 fn a_file_of_each_released_version_is_read_and_written() {

@@ -154,6 +154,7 @@ pub(super) mod tests {
 
     fn open() -> View {
         View {
+            circuit: relay_core::breaker::Circuit::Closed,
             shut: None,
             next: None,
             hold: None,

@@ -68,6 +68,15 @@ fn lane(LaneChange { lane: LaneName { id, model, upstream }, what }: &LaneChange
             ("waiting", Field::count(u64::try_from(*waiting).ok())),
         ],
         What::LaneOpened { after } => vec![state("open"), ("after", Field::Seconds(after.as_secs_f64()))],
+        What::CircuitOpened { fault, failures, pause } => vec![
+            state("circuit_open"),
+            ("fault", Field::Name(fault.name().to_owned())),
+            ("failures", Field::Count(u64::from(*failures))),
+            ("pause", Field::Seconds(pause.as_secs_f64())),
+        ],
+        What::CircuitClosed { after } => {
+            vec![state("circuit_closed"), ("after", Field::Seconds(after.as_secs_f64()))]
+        }
     };
     fields.push(("model", Field::name(model.as_deref())));
     fields.push(("upstream", Field::Name(upstream.to_string())));
@@ -152,6 +161,7 @@ pub(super) fn level(event: &Event) -> LogLevel {
         Event::WaitStarted { .. }
         | Event::InLine { .. }
         | Event::NoticeGiven { .. }
+        | Event::Moved { .. }
         | Event::StreamCut { .. } => LogLevel::Info,
         Event::CallClosed(closing) => match closing.outcome {
             Outcome::Served | Outcome::Passed | Outcome::ClientLeft if closing.sends < 2 => LogLevel::Debug,
@@ -230,6 +240,10 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
                 ("notices", count(notices)),
             ],
         ),
+        // The names at the end of the line are those of where it goes.
+        Event::Moved { send, to: _, why } => {
+            ("moved", vec![("send", count(send)), ("why", Field::Name(why.name().to_owned()))])
+        }
         Event::GrantTaken { send } => ("grant", vec![("send", count(send))]),
         Event::Committed { send } => ("commit", vec![("send", count(send))]),
         Event::StreamCut { fault, cuts } => {

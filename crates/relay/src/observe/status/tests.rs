@@ -37,6 +37,8 @@ fn call(status: &Status, id: u64, faults: u32, outcome: Option<Outcome>) {
         profile: "interactive".into(),
         lane: "0f".into(),
         request_id: None,
+        pool: None,
+        bound: None,
     };
     see(Event::CallOpened { labels: labels.into(), inherited_sends: 0 });
     see(Event::SendStarted { send: 1 });
@@ -66,6 +68,7 @@ fn the_page_has_the_keys_that_are_documented_and_no_others() {
     let name = LaneName { id: "0f".into(), model: None, upstream: "api.example".into() };
     let place = Place { call: CallId(1), session: 7 << 32, position: 1, not_before: None };
     let view = View {
+        circuit: relay_core::breaker::Circuit::Closed,
         shut: Some((Shut::Slow, Moment::ZERO)),
         next: None,
         hold: None,

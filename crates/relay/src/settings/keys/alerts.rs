@@ -21,8 +21,9 @@ pub(in crate::settings) const ALERTS: &[Key<AlertSettings>] = &[
     Key {
         name: "kinds",
         shape: "list of names",
-        default: r#"["lane_closed", "long_waits", "quota_spent", "rule", "cannot_write"]"#,
-        doc: "What is told: `lane_closed`, a lane takes no calls for longer than `lane_closed`; `long_waits`, so many waits in a \
+        default: r#"["lane_closed", "circuit_open", "long_waits", "quota_spent", "rule", "cannot_write"]"#,
+        doc: "What is told: `lane_closed`, a lane takes no calls for longer than `lane_closed`; `circuit_open`, a \
+              breaker has cut an upstream off; `long_waits`, so many waits in a \
               row were long; `quota_spent`; `rule`, an answer fits a `[[rule]]` with `alert = true`; `cannot_write`, the disk \
               is full or a file of the relay cannot be written; `maybe_billed_twice`, what may have run was sent again, as the \
               profile allows. An empty list: nothing.",

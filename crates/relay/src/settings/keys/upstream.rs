@@ -3,6 +3,7 @@
 use http::{HeaderName, HeaderValue};
 use relay_core::BaseUrl;
 use relay_core::config::{Http2, ProxyChoice, Secret, Warm, Websocket};
+use relay_core::dialect::{ALL, GENERIC};
 use relay_core::units::Invalid;
 
 use super::super::read::{Given, Key};
@@ -15,6 +16,7 @@ pub(in crate::settings) struct UpstreamDraft {
     pub(in crate::settings) url: Option<BaseUrl>,
     pub(in crate::settings) headers: Option<Vec<(HeaderName, HeaderValue)>>,
     pub(in crate::settings) api_key: Option<Secret>,
+    pub(in crate::settings) dialects: Option<Vec<&'static str>>,
     pub(in crate::settings) allow_plaintext: Option<bool>,
     pub(in crate::settings) strip_v1: Option<bool>,
     pub(in crate::settings) http2: Option<Http2>,
@@ -56,6 +58,14 @@ pub(in crate::settings) const UPSTREAM: &[Key<UpstreamDraft>] = &[
         set: |upstream, given| {
             super::super::layers::api_key_of(given.text()?).map(|value| upstream.api_key = Some(value))
         },
+    },
+    Key {
+        name: "dialects",
+        shape: "list of names",
+        default: "",
+        doc: "The dialects it speaks: a pool sends it no call in another one. `openai_responses`, `openai_chat`, \
+              `anthropic`, `gemini`, `ollama`. Not set: whatever comes.",
+        set: |upstream, given| dialects(given).map(|value| upstream.dialects = Some(value)),
     },
     Key {
         name: "allow_plaintext",
@@ -178,4 +188,12 @@ fn header((name, value): (&str, &str)) -> Result<(HeaderName, HeaderValue), Inva
     })?;
     value.set_sensitive(true);
     Ok((name, value))
+}
+
+/// Reads the names of dialects.
+fn dialects(given: &Given<'_>) -> Result<Vec<&'static str>, Invalid> {
+    given.texts()?;
+    let named = ALL.iter().map(|dialect| dialect.name()).filter(|name| *name != GENERIC);
+    let among: Vec<_> = named.map(|name| (name, name)).collect();
+    given.each_or_one().iter().map(|one| one.choice(&among)).collect()
 }

@@ -20,6 +20,9 @@ fn the_documented_defaults_are_the_defaults() {
                 text += &format!("{name} = {default}\n");
             }
         }
+        if section.head == "[pool.NAME]" {
+            text += "members = [\"openai\"]\n";
+        }
         if section.head == "[[rule]]" {
             text += "phrase = \"x\"\nfault = \"overloaded\"\n";
         }
@@ -30,6 +33,7 @@ fn the_documented_defaults_are_the_defaults() {
     assert_eq!(config.profiles.remove("NAME"), Some(without_gate));
     config.routes.clear();
     config.rules.clear();
+    config.pools.clear();
     assert_eq!(config, Config::default());
 }
 
@@ -581,7 +585,12 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("history", "max_age = \"10min\"", "is too short", "allowed is 1h to"),
     ("history", "max_size = \"1KiB\"", "is too small", "allowed is 1MiB to"),
     ("alerts", "kinds = \"all\"", "is text, not a list of texts", "[\"one\", \"two\"]"),
-    ("alerts", "kinds = [\"lane\"]", "is none of the choices", "lane_closed, long_waits, quota_spent, rule"),
+    (
+        "alerts",
+        "kinds = [\"lane\"]",
+        "is none of the choices",
+        "lane_closed, circuit_open, long_waits, quota_spent, rule",
+    ),
     ("alerts", "lane_closed = \"0s\"", "is too short", "allowed is 1ms to 7d"),
     ("alerts", "long_wait = 50", "has no unit", "\"50s\" is seconds"),
     ("alerts", "long_waits = 0", "is out of range", "from 1 to 1000"),
@@ -623,6 +632,30 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("upstream.openai", "strip_v1 = 0", "is a number, not true or false", "true or false"),
     ("upstream.openai", "max_running = 0", "is out of range", "from 1 to 100000"),
     ("upstream.openai", "max_running = \"all\"", "is text, not a whole number", "from 1 to 100000"),
+    (
+        "upstream.openai",
+        "dialects = [\"english\"]",
+        "is none of the choices",
+        "openai_responses, openai_chat",
+    ),
+    ("pool.x", "strategy = \"sticky\"", "pool `x` has no `members`", "members = "),
+    ("pool.x", "members = []", "`pool.x.members = []` is empty", "members = "),
+    ("pool.x", "members = \"openai\"", "is text, not a list of texts", "[\"one\", \"two\"]"),
+    ("pool.x", "members = [\"opnai\"]", "names no upstream", "did you mean `openai`?"),
+    ("pool.x", "members = [\"openai\", \"openai\"]", "lists `openai` twice", "`weights`"),
+    ("pool.openai", "members = [\"openai\"]", "`openai` is an upstream and a pool", "a name of its own"),
+    (
+        "pool.x",
+        "members = [\"openai\"]\nweights = { gemini = 2 }",
+        "none of its members",
+        "take the weight out",
+    ),
+    ("pool.x", "members = [\"openai\"]\nweights = { openai = 0 }", "is out of range", "from 1 to 1000"),
+    ("pool.x", "members = [\"openai\"]\nstrategy = \"best\"", "is none of the choices", "in_order, weighted"),
+    ("breaker", "failures = 0", "is out of range", "from 1 to 1000"),
+    ("breaker", "window = \"0s\"", "is too short", "allowed is"),
+    ("breaker", "pause = \"1ms\"", "is too short", "allowed is 100ms to"),
+    ("breaker", "alone = \"no\"", "is text, not true or false", "true or false"),
     ("relay", "max_running = 1", "unknown key `max_running`", "is a key of [upstream.NAME]"),
     ("upstream.\"a b\"", "url = \"http://a\"", "this cannot be a name", "1 to 64 letters"),
     ("profile.auto", "sends = 1", "this cannot be a name", "is not `auto`"),

@@ -1,0 +1,272 @@
+//! What in a request only the service understands that it was made for: things it keeps, things it has sealed, and
+//! keys that it is to use.
+//!
+//! What it is not: the guard itself (that is [`crate::bound`]). It reads the whole body, where only a call that could go
+//! to more than one upstream is looked at.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::{NameIn, is_full};
+
+/// Members that bind where they hold anything.
+const BINDING: &[&str] = &[
+    // OpenAI: what it keeps, and what it has sealed.
+    "previous_response_id",
+    "conversation",
+    "background",
+    "encrypted_content",
+    "file_id",
+    "file_ids",
+    "vector_store_ids",
+    "container",
+    "container_id",
+    "thread_id",
+    "assistant_id",
+    // Anthropic: thoughts are signed, the hidden ones sealed.
+    "signature",
+    "mcp_servers",
+    "authorization_token",
+    // Gemini.
+    "cachedContent",
+    "cached_content",
+    "fileUri",
+    "file_uri",
+    "thoughtSignature",
+    "thought_signature",
+    // A key for somebody else, which the service is to show there.
+    "authorization",
+    "server_url",
+    "connector_id",
+];
+
+/// Types of items and blocks that bind by being there.
+const KINDS: &[&str] = &["item_reference", "redacted_thinking"];
+
+/// What is the client's own below these: schemas and the arguments of tools.
+const OWN: &[&str] = &[
+    "parameters",
+    "parametersJsonSchema",
+    "input_schema",
+    "schema",
+    "responseSchema",
+    "responseJsonSchema",
+    "arguments",
+    "args",
+    "metadata",
+    "client_metadata",
+];
+
+/// All names that are looked for, in one list, since a name is read once.
+const NAMES: &[&str] = &{
+    let mut names = [""; BINDING.len() + OWN.len() + 3];
+    let (mut at, mut from) = (0, 0);
+    while from < BINDING.len() {
+        names[at] = BINDING[from];
+        (at, from) = (at + 1, from + 1);
+    }
+    from = 0;
+    while from < OWN.len() {
+        names[at] = OWN[from];
+        (at, from) = (at + 1, from + 1);
+    }
+    (names[at], names[at + 1], names[at + 2]) = ("type", "prompt", "input");
+    names
+};
+
+/// The first member of the JSON text `body`, at any depth, that binds it to the service that it was made for.
+///
+/// # Errors
+/// Where it is no JSON, or nested deeper than serde_json follows (128).
+pub fn binding_member(body: &[u8]) -> Binds {
+    let mut found = None;
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let read = Walk(&mut found).deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    read.map(|()| found).map_err(|_not_json| Unreadable)
+}
+
+/// The member that binds a body, if one does.
+pub type Binds = Result<Option<&'static str>, Unreadable>;
+
+/// What is no JSON, of which nobody can say what binds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unreadable;
+
+struct Walk<'f>(&'f mut Option<&'static str>);
+
+impl Walk<'_> {
+    fn finds(&mut self, what: &'static str) {
+        self.0.get_or_insert(what);
+    }
+
+    fn inside(&mut self, text: &str) {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        if Walk(self.0).deserialize(&mut deserializer).is_err() {
+            // It was read as a whole before, so it is only deeper than it may be.
+            self.finds("input");
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key_seed(NameIn(NAMES))? {
+            match name {
+                Some(own) if OWN.contains(&own) => _ = map.next_value::<IgnoredAny>()?,
+                Some("type") => {
+                    let kind = map.next_value::<&RawValue>()?.get();
+                    let kind: Option<String> = serde_json::from_str(kind).ok();
+                    let is = |known: &&&str| kind.as_deref() == Some(**known);
+                    if let Some(kind) = KINDS.iter().find(is) {
+                        self.finds(kind);
+                    }
+                }
+                // A text to go on from, or the name of one that is kept.
+                Some("prompt") => {
+                    let prompt = map.next_value::<&RawValue>()?.get();
+                    if prompt.starts_with('{') && is_full(prompt) {
+                        self.finds("prompt");
+                    }
+                }
+                // What is asked, or what a tool was called with.
+                Some("input") => {
+                    let input = map.next_value::<&RawValue>()?.get();
+                    if !input.starts_with('{') {
+                        self.inside(input);
+                    }
+                }
+                Some(name) => {
+                    if is_full(map.next_value::<&RawValue>()?.get()) {
+                        self.finds(name);
+                    }
+                }
+                None => map.next_value_seed(Walk(self.0))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element_seed(Walk(self.0))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_str<E: de::Error>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(body: &str) -> Option<&'static str> {
+        binding_member(body.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn what_a_service_keeps_or_has_sealed_binds() {
+        let rows = [
+            (r#"{"previous_response_id":"r"}"#, "previous_response_id"),
+            (r#"{"conversation":{"id":"c"}}"#, "conversation"),
+            (r#"{"background":true}"#, "background"),
+            (r#"{"input":[{"type":"reasoning","encrypted_content":"gAAA"}]}"#, "encrypted_content"),
+            (r#"{"input":[{"type":"item_reference","id":"x"}]}"#, "item_reference"),
+            (
+                r#"{"input":[{"role":"user","content":[{"type":"input_file","file_id":"file-1"}]}]}"#,
+                "file_id",
+            ),
+            (r#"{"tools":[{"type":"file_search","vector_store_ids":["v"]}]}"#, "vector_store_ids"),
+            (r#"{"tools":[{"type":"code_interpreter","container":{"type":"auto"}}]}"#, "container"),
+            (r#"{"tools":[{"type":"mcp","authorization":"secret"}]}"#, "authorization"),
+            (r#"{"prompt":{"id":"pmpt_1"}}"#, "prompt"),
+            (r#"{"messages":[{"content":[{"type":"thinking","signature":"Ep"}]}]}"#, "signature"),
+            (r#"{"messages":[{"content":[{"type":"redacted_thinking","data":"x"}]}]}"#, "redacted_thinking"),
+            (r#"{"mcp_servers":[{"url":"x"}]}"#, "mcp_servers"),
+            (r#"{"contents":[{"parts":[{"fileData":{"fileUri":"f"}}]}]}"#, "fileUri"),
+            (r#"{"contents":[{"parts":[{"thoughtSignature":"f"}]}]}"#, "thoughtSignature"),
+            (r#"{"request":{"cachedContent":"c"}}"#, "cachedContent"),
+            ("{\"input\":[{\"encrypted\\u005fcontent\":\"gAAA\"}]}", "encrypted_content"),
+        ];
+        for (body, member) in rows {
+            assert_eq!(of(body), Some(member), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_empty_or_the_clients_own_does_not() {
+        for body in [
+            "{}",
+            "[]",
+            "7",
+            r#"{"previous_response_id":null,"background":false,"file_ids":[],"conversation":{}}"#,
+            r#"{"input":"tell me of \"encrypted_content\": it binds","include":["reasoning.encrypted_content"]}"#,
+            r#"{"prompt":"once upon a time"}"#,
+            r#"{"tools":[{"type":"function","parameters":{"properties":{"file_id":{"type":"string"}}}}]}"#,
+            r#"{"tools":[{"name":"t","input_schema":{"properties":{"signature":{"type":"string"}}}}]}"#,
+            r#"{"messages":[{"content":[{"type":"tool_use","id":"t","name":"n","input":{"file_id":"mine"}}]}]}"#,
+            r#"{"contents":[{"parts":[{"functionCall":{"name":"n","args":{"file_id":"mine"}}}]}]}"#,
+            r#"{"metadata":{"conversation":"mine"}}"#,
+        ] {
+            assert_eq!(of(body), None, "{body}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_no_answer() {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for body in ["", "{", "not json", "{} {}", deep.as_str()] {
+            assert_eq!(binding_member(body.as_bytes()), Err(Unreadable), "{body}");
+        }
+        let deep = format!(r#"{{"input":[{}{}]}}"#, "[".repeat(120), "]".repeat(120));
+        assert!(binding_member(deep.as_bytes()).is_ok_and(|found| found.is_none()));
+    }
+
+    proptest! {
+        /// However deep it lies, it is found.
+        #[test]
+        fn it_is_found_at_any_depth(depth in 0_usize..50, at in 0_usize..BINDING.len()) {
+            let name = BINDING[at];
+            let inner = format!(r#"{{"{name}":"x"}}"#);
+            let body = format!("{}{inner}{}", r#"{"a":[1,"#.repeat(depth), "]}".repeat(depth));
+            prop_assert_eq!(of(&body), Some(name));
+        }
+    }
+}

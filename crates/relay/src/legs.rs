@@ -1,0 +1,264 @@
+//! The legs of one call: the upstreams that it may be sent to, each with what is sent there and the lane it waits in.
+//! Most calls have one. Which is next is decided in [`relay_core::router`], and what may go where in
+//! [`relay_core::bound`].
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::HeaderMap;
+use relay_core::answer::words::{self, circuit};
+use relay_core::breaker::Circuit;
+use relay_core::dialect::Rule;
+use relay_core::event::{self, Left};
+use relay_core::router::{Choice, Order, Standing};
+use relay_core::units::show_duration;
+use relay_core::{Lang, Moment};
+
+use crate::credential::AccountKey;
+use crate::lanes::Lane;
+use crate::target::{Pool, Target};
+use crate::upstream::Way;
+
+/// A call that waits where others could take it looks again so often.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// One way for a call.
+pub(crate) struct Leg {
+    pub(crate) target: Target,
+    pub(crate) headers: HeaderMap,
+    pub(crate) way: Way,
+    pub(crate) account: AccountKey,
+    /// The user's own rules for the answers there.
+    pub(crate) rules: Arc<[Rule]>,
+    pub(crate) lane: Arc<Lane>,
+    /// A model that turns out to be cold is to be loaded.
+    pub(crate) warms: bool,
+    pub(crate) weight: u32,
+}
+
+/// What this call has met on a leg.
+#[derive(Debug, Clone, Copy, Default)]
+struct Met {
+    failures: u32,
+    not_before: Option<Moment>,
+}
+
+/// All legs of a call, and the one that it is on.
+pub(crate) struct Legs {
+    at: usize,
+    all: Vec<(Leg, Met)>,
+    several: Option<Box<Several>>,
+    /// A breaker cuts off even where there is no other leg.
+    alone: bool,
+}
+
+/// What there is beside the legs where there are several.
+struct Several {
+    pool: Arc<Pool>,
+    order: Order,
+    session: Option<u64>,
+}
+
+/// What a call that waits does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It waits in the lane of the leg that it is on; it looks again then.
+    Stay { again: Option<Moment> },
+    /// It goes to this leg.
+    Go { leg: usize, why: Left },
+    /// Every breaker is open until then.
+    Rest(Moment),
+}
+
+impl Legs {
+    /// One leg.
+    pub(crate) fn one(leg: Leg, alone: bool) -> Self {
+        Self { at: 0, all: vec![(leg, Met::default())], several: None, alone }
+    }
+
+    /// Several, in the order of their pool, that are preferred in this one.
+    pub(crate) fn several(
+        legs: Vec<Leg>,
+        (pool, order, session): (Arc<Pool>, Order, Option<u64>),
+        alone: bool,
+    ) -> Self {
+        let at = order.first().unwrap_or_default();
+        let all = legs.into_iter().map(|leg| (leg, Met::default())).collect();
+        Self { at, all, several: Some(Box::new(Several { pool, order, session })), alone }
+    }
+
+    /// The leg that the call is on.
+    ///
+    /// # Panics
+    /// Never: there is always one.
+    pub(crate) fn leg(&self) -> &Leg {
+        &self.all[self.at].0
+    }
+
+    /// Every leg.
+    pub(crate) fn lanes(&self) -> impl Iterator<Item = &Arc<Lane>> {
+        self.all.iter().map(|(leg, _)| &leg.lane)
+    }
+
+    /// The call is on the leg with this lane.
+    pub(crate) fn is_in(&mut self, lane: impl Fn(&Arc<Lane>) -> bool) {
+        if let Some(at) = self.all.iter().position(|(leg, _)| lane(&leg.lane)) {
+            self.at = at;
+        }
+    }
+
+    fn standings(&self, now: Moment) -> Vec<Option<Standing>> {
+        let standing = |(leg, met): &(Leg, Met)| {
+            let stands = leg.lane.stands(leg.weight, now);
+            Some(Standing { failures: met.failures, not_before: met.not_before, ..stands })
+        };
+        self.all.iter().map(standing).collect()
+    }
+
+    /// How long until another leg takes the call, where there is one.
+    pub(crate) fn other_in(&self, now: Moment) -> Option<Duration> {
+        let several = self.several.as_ref()?;
+        several.order.other_in(self.at, &self.standings(now), now)
+    }
+
+    /// Until when the lane that the call is in sends nothing.
+    pub(crate) fn holds_until(&self, now: Moment) -> Option<Moment> {
+        self.leg().lane.stands(1, now).hold
+    }
+
+    /// The send on this leg failed, and the leg is not to be asked before.
+    pub(crate) fn failed(&mut self, not_before: Option<Moment>) {
+        if let Some((_, met)) = self.all.get_mut(self.at) {
+            met.failures = met.failures.saturating_add(1);
+            met.not_before = not_before;
+        }
+    }
+
+    /// What the call does that waits now; `failed`: since its send on this leg has just failed.
+    pub(crate) fn next(&self, failed: bool, now: Moment) -> Next {
+        let Some(several) = &self.several else {
+            return match self.leg().lane.circuit(now).0 {
+                Circuit::Open(until) if self.alone => Next::Rest(until),
+                Circuit::Open(_) | Circuit::Closed | Circuit::HalfOpen => Next::Stay { again: None },
+            };
+        };
+        let standings = self.standings(now);
+        match several.order.choose(several.pool.strategy, &standings, now) {
+            Choice::Leg(leg) if leg == self.at => Next::Stay { again: Some(now + LOOK_AGAIN) },
+            Choice::Leg(leg) => {
+                let stands = standings.get(self.at).copied().flatten();
+                let is_cut_off = stands.is_some_and(|stands| matches!(stands.circuit, Circuit::Open(_)));
+                let why = match stands {
+                    _ if failed => Left::Failed,
+                    _ if is_cut_off => Left::CircuitOpen,
+                    Some(Standing { open: true, hold: None, .. }) => Left::Preferred,
+                    Some(_) | None => Left::Shut,
+                };
+                Next::Go { leg, why }
+            }
+            Choice::Later(until) => Next::Rest(until),
+            Choice::Nowhere => Next::Stay { again: None },
+        }
+    }
+
+    /// The call goes to this leg; its lane, the moment before which it is not to be sent there, and its names.
+    pub(crate) fn go(&mut self, leg: usize) -> Option<(Arc<Lane>, Option<Moment>, event::Leg)> {
+        let (to, met) = self.all.get(leg)?;
+        self.at = leg;
+        let upstream = to.target.upstream.name.as_str().into();
+        let names = event::Leg { upstream, lane: to.lane.id().into(), model: None };
+        Some((Arc::clone(&to.lane), met.not_before, names))
+    }
+
+    /// It was served on this leg.
+    pub(crate) fn served(&self, served: &Served) {
+        if let Some(several) = &self.several
+            && let Some(session) = several.session
+        {
+            served.put(&several.pool.name, session, &self.leg().target.upstream.name);
+        }
+    }
+
+    /// Each upstream with what happened there and when it is asked again, for whom no upstream is left.
+    pub(crate) fn circuits(&self, lang: Lang, now: Moment) -> String {
+        let each = self.all.iter().filter_map(|(leg, _)| {
+            let (Circuit::Open(until), fault) = leg.lane.circuit(now) else { return None };
+            let fault = fault.map_or("", |fault| fault.meaning_in(lang));
+            let seconds = Duration::from_secs(until.since(now).as_secs_f64().ceil() as u64);
+            Some(circuit(lang, &leg.target.upstream.name, fault, &show_duration(seconds)))
+        });
+        each.collect::<Vec<_>>().join(&words::between(lang))
+    }
+}
+
+/// A session as a number that is the same after a restart.
+pub(crate) fn session(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Which member of a pool served a session the last time: what it keeps or has sealed lies there.
+#[derive(Default)]
+pub(crate) struct Served(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// By pool and session: the member, and when it served.
+    members: BTreeMap<(String, u64), (String, u64)>,
+    /// The same, oldest first.
+    ages: BTreeMap<u64, (String, u64)>,
+    next: u64,
+}
+
+/// The most sessions that are kept in mind.
+const SESSIONS: usize = 10_000;
+
+impl Served {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, pool: &str, session: u64, member: &str) {
+        let mut known = self.known();
+        let (key, age) = ((pool.to_owned(), session), known.next);
+        known.next += 1;
+        if let Some((_, old)) = known.members.insert(key.clone(), (member.to_owned(), age)) {
+            known.ages.remove(&old);
+        }
+        known.ages.insert(age, key);
+        if known.members.len() > SESSIONS
+            && let Some((_, oldest)) = known.ages.pop_first()
+        {
+            known.members.remove(&oldest);
+        }
+    }
+
+    /// The member that served this session the last time.
+    pub(crate) fn member(&self, pool: &str, session: u64) -> Option<String> {
+        self.known().members.get(&(pool.to_owned(), session)).map(|(member, _)| member.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_sessions_are_kept_in_mind_as_there_is_room_for() {
+        let served = Served::default();
+        let many = SESSIONS as u64;
+        for session in 0..many {
+            served.put("p", session, "one");
+        }
+        served.put("p", 0, "two");
+        served.put("p", many, "one");
+        assert_eq!(served.member("p", 0).as_deref(), Some("two"));
+        assert_eq!(served.member("p", 1), None, "the one that was served longest ago");
+        assert_eq!(served.member("q", 0), None);
+        let known = served.known();
+        assert_eq!((known.members.len(), known.ages.len()), (SESSIONS, SESSIONS));
+    }
+}
