@@ -270,7 +270,7 @@ impl Drive {
             dialect: self.asked.dialect,
             generation: self.asked.generation,
             streams: self.asked.streams,
-            upstream: self.order.target.upstream.url.host(),
+            upstream: self.order.target.upstream.place(),
             tried,
             has_answer,
             lang: self.open.shared().config.lang.unwrap_or_default(),

@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 use http::header::{HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
-use relay_core::config::{self, Config, Http2, ProxyChoice, Secret, UpstreamChoice, Warm, Websocket};
+use relay_core::config::{self, Config, Http2, ProxyChoice, Secret, Warm, Websocket};
 use relay_core::dialect::unescaped;
 use relay_core::units::Invalid;
 use relay_core::{BaseUrl, Scheme};
@@ -136,6 +136,12 @@ impl Upstream {
     #[must_use]
     pub fn shown(&self) -> String {
         format!("{}://{}", self.url.scheme().name(), self.url.authority())
+    }
+
+    /// Host and port, as one reads them in a message.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        self.host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or_else(|| self.url.host())
     }
 
     /// Adds the headers of this upstream, in place of those of the same names.
@@ -336,11 +342,7 @@ impl Upstreams {
         if let Some(choice) = &config.upstream
             && let Some(entry) = config::Upstream::chosen(choice, &config.upstreams)
         {
-            let name = match choice {
-                UpstreamChoice::Named(name) => name.as_str(),
-                UpstreamChoice::Url(_) => entry.url.host(),
-            };
-            upstreams.send_everything_to(Upstream::of(name, entry));
+            upstreams.send_everything_to(Upstream::of(&choice.name(), entry));
         }
         upstreams
     }

@@ -118,8 +118,7 @@ async fn of_service(config: Config, choice: &UpstreamChoice, options: &Options) 
 
 fn named(config: &Config, choice: &UpstreamChoice) -> Result<Upstream, Failure> {
     match (choice, config::Upstream::chosen(choice, &config.upstreams)) {
-        (UpstreamChoice::Named(name), Some(entry)) => Ok(Upstream::of(name, entry)),
-        (UpstreamChoice::Url(_), Some(entry)) => Ok(Upstream::of(entry.url.host(), entry)),
+        (choice, Some(entry)) => Ok(Upstream::of(&choice.name(), entry)),
         (UpstreamChoice::Named(name), None) => {
             let known: Vec<_> = config.upstreams.keys().map(String::as_str).collect();
             Err(failed(2, &words::unknown(lang(), name, &known.join(", "))))
