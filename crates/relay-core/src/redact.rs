@@ -103,6 +103,12 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Whether a key of a kind that is known begins in one of the words.
+#[must_use]
+pub fn holds_a_key(text: &str) -> bool {
+    text.split(is_break).any(starts_as_known)
+}
+
 /// Whether a secret, or a person, stands in what should be a name.
 #[must_use]
 pub(crate) fn names_a_secret(name: &str, is_random: fn(&str) -> bool) -> bool {

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
+use relay_core::Moment;
 use relay_core::call::Waiting;
 use relay_core::client::Kind;
 use relay_core::config::Route;
 use relay_core::event::CallId;
 use relay_core::failure::label;
 use relay_core::gate::{Arrival, Gate, Learned, Poll, Refusal, Rules, Settled, Shut, View};
-use relay_core::Moment;
 use tokio::sync::{Notify, oneshot};
 
 use crate::clock::{Clock, RealDice, sleep_until};

@@ -26,6 +26,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
 use relay_core::config::{self, Config, Http2, ProxyChoice, Secret, Warm, Websocket};
 use relay_core::dialect::unescaped;
+use relay_core::plain::is_unfit;
 use relay_core::units::Invalid;
 use relay_core::{BaseUrl, Scheme};
 
@@ -406,7 +407,7 @@ impl Upstreams {
     pub fn addressed(&self, name: &str, ask: Ask<'_>) -> Result<Target, Refusal> {
         let Some(upstream) = self.entries.get(name) else {
             // What came is shown, but not as long as it may be.
-            let name = name.chars().take(64).filter(|letter| !letter.is_control()).collect();
+            let name = name.chars().take(64).filter(|letter| !is_unfit(*letter)).collect();
             return Err(Refusal::NoSuchName { name, known: self.entries.keys().cloned().collect() });
         };
         to(upstream, ask)

@@ -18,7 +18,7 @@ use steady_relay::settings::Loaded;
 use steady_relay::target::Upstream;
 use steady_relay::words::{lang, selftest as words};
 
-use super::{Failure, block_on, failed, files, load, print, private, say, tls_config};
+use super::{Failure, block_on, failed, files, load, print, print_json, private, say, tls_config};
 
 /// So long it waits between sends.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -40,8 +40,8 @@ pub(crate) fn selftest(flags: &Flags, options: &Options) -> Result<u8, Failure> 
         }
     })?;
     let Some(measured) = measured else { return Ok(130) };
-    let text = if options.json { measured.json().to_string() } else { measured.text(lang()) };
-    print(&text).map(|_printed| measured.exit_code())
+    let printed = if options.json { print_json(&measured.json()) } else { print(&measured.text(lang())) };
+    printed.map(|_printed| measured.exit_code())
 }
 
 async fn measured(flags: &Flags, config: Config, options: &Options) -> Result<Measured, Failure> {
