@@ -64,7 +64,7 @@ pub struct Listener<'a> {
     pub generation: bool,
     /// It asked for a stream.
     pub streams: bool,
-    /// Who was asked, for the message: the upstream's host.
+    /// Who was asked, for the message: the upstream's host and port.
     pub upstream: &'a str,
     /// Where every breaker is open: each upstream, what happened there and when it is tried again.
     pub circuits: &'a str,

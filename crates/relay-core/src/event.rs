@@ -103,7 +103,7 @@ pub struct Labels {
     pub operation: Operation,
     /// What it came by.
     pub transport: Transport,
-    /// The upstream's name in the settings, or its host.
+    /// The upstream's name in the settings, or its host, with a port that is not the usual one.
     pub upstream: Box<str>,
     /// The model, where the request names one.
     pub model: Option<Box<str>>,

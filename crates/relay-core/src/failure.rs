@@ -2,7 +2,8 @@
 
 use crate::evidence::Evidence;
 use crate::fault::Fault;
-use crate::redact::{redact, starts_like_a_secret};
+use crate::plain::is_unfit;
+use crate::redact::{is_no_id, is_no_name, names_a_secret, unescaped, without_path_at_home};
 use crate::retry_after::Advice;
 use crate::usage::Usage;
 
@@ -90,62 +91,140 @@ impl Failure {
     }
 }
 
-/// The longest label.
+/// The longest label, in letters.
 const LABEL: usize = 64;
+/// What stands in a label beside letters and digits.
+const SIGNS: &str = "_-.:/@[]";
+/// What is shown in place of a secret.
+const REDACTED: &str = "redacted";
 
 /// A structured code as a label; `None` where it is none, but a sentence or something else in a code's place.
 #[must_use]
 pub fn code(text: &str) -> Option<Box<str>> {
     let text = text.trim();
     let is_code = (1..=LABEL).contains(&text.len()) && !text.contains(char::is_whitespace);
-    is_code.then(|| label(&redact(text)))
+    is_code.then(|| label(text))
 }
 
-/// A label that came from outside, cut to what a log line may hold: 64 characters of
-/// letters, digits and `_ - . : /`, and no key that was put where a name belongs.
+/// A name that came from outside, cut to what a log line may hold: 64 letters and digits of any script (256 bytes at
+/// the most) and `_ - . : / @ [ ]`, and no key or address of a person that was put where a name belongs.
 #[must_use]
 pub fn label(text: &str) -> Box<str> {
+    labelled(text, is_no_name)
+}
+
+/// The same for the id of a request, which may look more random than a name.
+#[must_use]
+pub fn id(text: &str) -> Box<str> {
+    labelled(text, is_no_id)
+}
+
+fn labelled(text: &str, is_random: fn(&str) -> bool) -> Box<str> {
     // A name may be as long as a request. What comes later than this is in no label.
     let text = &text[..text.floor_char_boundary(1024)];
-    // A model that lies in somebody's home is called by its file: the rest of its path says who that is.
-    let is_at_home = ["/home/", "/Users/", "/root/"].iter().any(|home| text.starts_with(home));
-    let text = if is_at_home { text.rsplit('/').next().unwrap_or_default() } else { text };
+    // What nobody sees may be all that hides a secret.
+    let text: String = text.chars().filter(|c| c.is_whitespace() || !is_unfit(*c)).collect();
+    // A model that lies in somebody's home is called by its file.
+    let text = without_path_at_home(&text);
     let plain: String =
-        text.chars().filter(|c| c.is_ascii_alphanumeric() || "_-.:/".contains(*c)).take(LABEL).collect();
-    // Looked at before and after: what is left out may be all that hides one.
-    if starts_like_a_secret(text) || starts_like_a_secret(&plain) {
-        return "redacted".into();
+        text.chars().filter(|c| c.is_alphanumeric() && !is_unfit(*c) || SIGNS.contains(*c)).collect();
+    if [&*text, &*plain, &*unescaped(&text)].iter().any(|it| names_a_secret(it, is_random)) {
+        return REDACTED.into();
     }
-    plain.into()
+    plain.chars().take(LABEL).collect::<String>().into()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{code, label};
+    use super::{REDACTED, code, id, label};
 
     #[test]
     fn a_label_is_short_and_plain() {
         assert_eq!(&*label("gpt-5.6-sol"), "gpt-5.6-sol");
-        assert_eq!(&*label("evil\nline \u{1b}[31m Bearer"), "evilline31mBearer");
-        assert_eq!(label(&"x".repeat(500)).len(), 64);
+        assert_eq!(&*label("evil\nline \u{1b}[31m Bearer"), "evilline[31mBearer");
+        assert_eq!(label(&"x".repeat(30)).len(), 30);
+        assert_eq!(label(&"x-".repeat(500)).len(), 64);
+        assert_eq!(label(&"容".repeat(500)).len(), 192);
         assert_eq!(&*label(&"\u{20ac}".repeat(1 << 20)), "");
-        assert_eq!(&*label("Bearer sk-proj-abcdef12345"), "redacted");
-        for hidden in ["s\u{1}k-proj-abcdef12345", "sk\u{200b}-proj-abcdef12345"] {
-            assert_eq!(&*label(hidden), "redacted", "{hidden:?}");
-        }
         assert_eq!(&*label("/home/jane/models/llama.gguf"), "llama.gguf");
-        assert_eq!(&*label("/v1/responses"), "/v1/responses");
-        assert_eq!(
-            &*label("Meta-Llama-3.1-405B-Instruct-Turbo-FP8"),
-            "Meta-Llama-3.1-405B-Instruct-Turbo-FP8"
+        assert_eq!(&*label(r"C:\Users\jane\models\llama.gguf"), "llama.gguf");
+        assert_eq!(&*label("file:///Users/jane/llama.gguf"), "llama.gguf");
+        assert_eq!(&*label("/root/llama.gguf"), "llama.gguf");
+        assert_eq!(&*label("/home/jane"), "");
+    }
+
+    #[test]
+    fn a_label_keeps_the_letters_of_every_script() {
+        for name in [
+            "/v1/responses",
+            "Meta-Llama-3.1-405B-Instruct-Turbo-FP8",
+            "ProvisionedThroughputExceededException",
+            "claude-sonnet-4-5@20250929",
+            "workers-ai/@cf/meta/llama-3.1-8b",
+            "claude-opus-4-1[1m]",
+            "pplx-70b-online",
+            "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-v1:0",
+            "模型-容量-5",
+            "通义千问",
+            "модель-ё",
+            "モデル-٥",
+        ] {
+            let plain: String = name.chars().take(64).collect();
+            assert_eq!(*label(name), *plain);
+            assert_eq!(label(&label(name)), label(name));
+        }
+        for hidden in ['\u{202e}', '\u{2066}', '\u{200f}', '\u{200b}', '\u{9b}', '\u{3164}', '\u{1f600}', ' ']
+        {
+            assert_eq!(&*label(&format!("模型{hidden}-5")), "模型-5", "{hidden:?}");
+        }
+    }
+
+    #[test]
+    fn no_secret_and_no_person_is_a_label() {
+        let random = "qzjxkvbwpfhgmtydnclsraeiouqzjxkvbwpfhgmt";
+        let behind = |start: &str| format!("{start}{random}");
+        let starts =
+            ["csk-", "nvapi-", "pplx-", "r8_", "npm_", "AQ.", "xapp-", "fw_", "tgp_v1_", "sess-", "Bearer "];
+        let secrets = starts.map(behind).into_iter().chain(
+            [
+                random,
+                "Bearer sk-proj-abcdef12345",
+                "s\u{1}k-proj-abcdef12345",
+                "sk\u{200b}-proj-abcdef12345",
+                "sk\u{202e}-proj-abcdef12345",
+                "sk%2Dproj%2Dabcdef12345",
+                "Bearer x",
+                "Bear\u{200b}er\u{a0}x",
+                "basic x",
+                "api_key=zzzzzzzz",
+                "jane.doe@example.com",
+                "jane.doe%40example.com",
+                "jane@\u{200b}example.com",
+                "张三@例子.公司",
+                "org/jane@mail.example.com/x",
+            ]
+            .map(str::to_owned),
         );
+        for secret in secrets {
+            for name in [secret.clone(), format!("x/{secret}"), format!("{secret}:y")] {
+                assert_eq!(&*label(&name), REDACTED, "{name:?}");
+                assert_eq!(&*id(&name), REDACTED, "{name:?}");
+                assert_eq!(code(&name).as_deref().unwrap_or(REDACTED), REDACTED, "{name:?}");
+            }
+        }
+        let hexadecimal = "0123456789abcdef0123456789abcdef";
+        assert_eq!(&*label(hexadecimal), REDACTED);
+        for plain in [hexadecimal, "req_011CSHoEeqs5C35K2UUqR7Fy", "8f1b-AMS", &format!("req_{hexadecimal}")]
+        {
+            assert_eq!(&*id(plain), plain);
+        }
     }
 
     #[test]
     fn a_code_is_one_short_word() {
         assert_eq!(code("server_is_overloaded").as_deref(), Some("server_is_overloaded"));
         assert_eq!(code(" 503\n").as_deref(), Some("503"));
-        assert_eq!(code(&"x".repeat(64)).as_deref(), Some("x".repeat(64).as_str()));
+        assert_eq!(code(&"x-".repeat(32)).as_deref(), Some("x-".repeat(32).as_str()));
         for text in ["", " ", "the words of my prompt", "one\ttab", "two\nlines", &"x".repeat(65)] {
             assert_eq!(code(text), None, "{text:?}");
         }

@@ -49,6 +49,7 @@ pub mod moment;
 pub mod ndjson;
 pub mod notice;
 pub mod overrides;
+pub mod plain;
 pub mod preamble;
 pub mod profile;
 pub mod redact;

@@ -335,7 +335,7 @@ impl Drive {
             dialect: self.asked.dialect,
             generation: self.asked.generation,
             streams: self.asked.streams,
-            upstream: self.order.legs.leg().target.upstream.url.host(),
+            upstream: self.order.legs.leg().target.upstream.place(),
             circuits: &self.circuits,
             tried,
             has_answer,

@@ -17,7 +17,7 @@ use relay_core::event::CallId;
 use relay_core::failure::{Failure, label};
 use relay_core::gate::{Arrival, Gate, Learned, Poll, Refusal, Rules, Settled, Shut, View};
 use relay_core::router::Standing;
-use relay_core::{BaseUrl, Fault, Moment};
+use relay_core::{Fault, Moment};
 use tokio::sync::{Notify, oneshot};
 
 use crate::clock::{Clock, RealDice, sleep_until};
@@ -53,7 +53,7 @@ impl Places {
 pub(crate) struct Made<'a> {
     pub(crate) origin: &'a Origin,
     /// The upstream's name for people.
-    pub(crate) upstream: &'a BaseUrl,
+    pub(crate) upstream: &'a str,
     pub(crate) account: AccountKey,
     /// What the upstream's entry adds to every request: any of it may say for whom it is.
     pub(crate) added: &'a [(HeaderName, HeaderValue)],
@@ -144,7 +144,7 @@ impl Lanes {
             Some(learned) => Gate::with(rules, &learned),
             None => Gate::new(rules),
         };
-        let name = LaneName { id, model: model.map(label), upstream: made.upstream.authority().into() };
+        let name = LaneName { id, model: model.map(label), upstream: made.upstream.into() };
         Lane {
             name,
             stated,

@@ -1,7 +1,7 @@
 //! The ids that clients and services give a request, by which a person finds it in the logs of either. Labels.
 
 use http::{HeaderMap, HeaderName};
-use relay_core::failure::label;
+use relay_core::failure::id;
 
 /// What clients send: Codex and the SDKs of OpenAI the first, gateways and load balancers the others.
 static OF_REQUESTS: [HeaderName; 3] = [
@@ -31,8 +31,8 @@ pub(crate) fn of_answer(headers: &HeaderMap) -> Option<Box<str>> {
 }
 
 fn first(headers: &HeaderMap, names: &[HeaderName]) -> Option<Box<str>> {
-    let labels = names.iter().filter_map(|name| headers.get(name)?.to_str().ok().map(label));
-    labels.into_iter().find(|label| !label.is_empty())
+    let ids = names.iter().filter_map(|name| headers.get(name)?.to_str().ok().map(id));
+    ids.into_iter().find(|id| !id.is_empty())
 }
 
 #[cfg(test)]

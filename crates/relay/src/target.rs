@@ -26,6 +26,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
 use relay_core::config::{self, Config, Http2, ProxyChoice, Secret, UpstreamChoice, Warm, Websocket};
 use relay_core::dialect::{GENERIC, route, unescaped};
+use relay_core::plain::is_unfit;
 use relay_core::router;
 use relay_core::units::Invalid;
 use relay_core::{BaseUrl, Scheme};
@@ -140,6 +141,12 @@ impl Upstream {
     #[must_use]
     pub fn shown(&self) -> String {
         format!("{}://{}", self.url.scheme().name(), self.url.authority())
+    }
+
+    /// Host and port, as one reads them in a message.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        self.host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or_else(|| self.url.host())
     }
 
     /// Adds the headers of this upstream, in place of those of the same names.
@@ -399,19 +406,13 @@ impl Upstreams {
         for (name, pool) in &config.pools {
             upstreams.pool(name, pool);
         }
-        match &config.upstream {
-            Some(UpstreamChoice::Named(name)) => {
-                if let Some(entry) = config.upstreams.get(name) {
-                    upstreams.send_everything_to(Upstream::of(name, entry));
-                }
-            }
-            Some(UpstreamChoice::Url(entry)) => {
-                upstreams.send_everything_to(Upstream::of(entry.url.host(), entry));
-            }
-            Some(UpstreamChoice::Pool(name)) => {
-                upstreams.everything = upstreams.pools.get(name).cloned().map(Everything::Pool);
-            }
-            None => {}
+        if let Some(UpstreamChoice::Pool(name)) = &config.upstream {
+            upstreams.everything = upstreams.pools.get(name).cloned().map(Everything::Pool);
+        }
+        if let Some(choice) = &config.upstream
+            && let Some(entry) = config::Upstream::chosen(choice, &config.upstreams)
+        {
+            upstreams.send_everything_to(Upstream::of(&choice.name(), entry));
         }
         upstreams
     }
@@ -503,7 +504,7 @@ impl Upstreams {
             return self.named(name, ask);
         }
         // What came is shown, but not as long as it may be.
-        let name = name.chars().take(64).filter(|letter| !letter.is_control()).collect();
+        let name = name.chars().take(64).filter(|letter| !is_unfit(*letter)).collect();
         Err(Refusal::NoSuchName {
             name,
             known: self.entries.keys().chain(self.pools.keys()).cloned().collect(),

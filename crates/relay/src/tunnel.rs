@@ -80,7 +80,7 @@ pub(crate) async fn open(
     let sending = shared.upstreams.send(Ask { way, request: ask, fresh: true, may_reuse_stale: false });
     let timeouts = &shared.config.timeouts;
     let within = timeouts.first_byte.unwrap_or(timeouts.first_byte_unknown);
-    let failed = |status, why: &str| text(status, &door::no_tunnel(lang(), upstream.url.host(), why));
+    let failed = |status, why: &str| text(status, &door::no_tunnel(lang(), upstream.place(), why));
     let mut answer = match tokio::time::timeout(within, sending).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(unsent)) => return failed(StatusCode::BAD_GATEWAY, &unsent.detail),

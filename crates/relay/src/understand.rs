@@ -395,7 +395,7 @@ impl Understood {
         let account = if upstream.adds_nothing() { came } else { account_key(&headers, path) };
         let made = Made {
             origin: &upstream.origin,
-            upstream: &upstream.url,
+            upstream: &upstream.name,
             account,
             added: &upstream.headers,
             model: model.filter(|_| generation),

@@ -61,6 +61,18 @@ pub enum UpstreamChoice {
     Url(Upstream),
 }
 
+impl UpstreamChoice {
+    /// What it is called in all that is told of it: as its entry, or else as its host, with the port where that is not
+    /// the usual one, since two servers of one machine differ in nothing else.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Named(name) | Self::Pool(name) => name.clone(),
+            Self::Url(upstream) => upstream.url.authority(),
+        }
+    }
+}
+
 /// One upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {

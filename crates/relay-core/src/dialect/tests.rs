@@ -114,7 +114,7 @@ fn check(rows: &[Row]) {
 #[test]
 fn a_code_is_shown_as_a_label_without_secrets() {
     let code = |body: &str| judged(CHAT, At::Status(400), "", body, 1).code.unwrap_or_default();
-    assert_eq!(&*code(r#"{"error":{"code":"a\u001b[1m","message":"m"}}"#), "a1m");
+    assert_eq!(&*code(r#"{"error":{"code":"a\u001b[1m","message":"m"}}"#), "a[1m");
     // A sentence is no code, and may be anybody's; the type beside it may be one.
     assert_eq!(&*code(r#"{"error":{"code":"the secret plan\nof","message":"m"}}"#), "");
     assert_eq!(&*code(r#"{"error":{"code":"a b","type":"server_error","message":"m"}}"#), "server_error");

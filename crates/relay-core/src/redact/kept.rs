@@ -5,15 +5,15 @@
 //! What people wrote stays, without keys, tokens, e-mail addresses and home folders. Where it is not clear whether
 //! something is a secret, it is one.
 
+mod fields;
+
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{push_without_home, redact};
+use super::{GONE, is_no_id, push_without_home, redact, runs, unescaped};
 
-/// What stands in the place of a secret.
-const GONE: &str = "[redacted]";
-/// JSON within texts within JSON is read so deep.
+/// JSON within texts within JSON is read so deep, and addresses within addresses.
 const DEEPEST: u32 = 6;
 /// A run of base64 of this length is data, whatever is in it.
 const DATA: usize = 200;
@@ -77,7 +77,25 @@ const TELLING: &[&str] = &[
     "username",
 ];
 /// Words that tell so where they stand alone between signs, or as one hump of a name.
-const TELLING_ALONE: &[&str] = &["key", "keys", "mail", "pass", "pin", "psk", "sid", "sig", "user"];
+const TELLING_ALONE: &[&str] = &[
+    "device",
+    "hmac",
+    "key",
+    "keys",
+    "mail",
+    "org",
+    "organization",
+    "pass",
+    "pin",
+    "psk",
+    "session",
+    "sid",
+    "sig",
+    "tenant",
+    "user",
+];
+/// Names that tell so in an address or a form, where signed addresses and sign-ins have them.
+const TELLING_IN_QUERIES: &[&str] = &["code", "hash", "policy", "skoid", "sktid", "state", "ticket"];
 
 /// The value of a request's header.
 #[must_use]
@@ -135,6 +153,10 @@ fn products(value: &str) -> String {
 /// A path and query, or a whole URL.
 #[must_use]
 pub fn url(url: &str) -> String {
+    url_at(url, 0)
+}
+
+fn url_at(url: &str, depth: u32) -> String {
     let (whole, fragment) = url.split_once('#').map_or((url, None), |(whole, rest)| (whole, Some(rest)));
     let (place, query) = whole.split_once('?').map_or((whole, None), |(place, query)| (place, Some(query)));
     let (start, path) = match place.find("://").map(|at| at + 3) {
@@ -149,11 +171,11 @@ pub fn url(url: &str) -> String {
     // A folder of somebody spans several segments.
     let mut homeless = String::with_capacity(path.len());
     push_without_home(&mut homeless, path);
-    let segments: Vec<_> = homeless.split('/').map(shown_or_gone).collect();
+    let segments: Vec<_> = homeless.split('/').map(|segment| shown_or_gone(segment, depth)).collect();
     out.push_str(&segments.join("/"));
     if let Some(query) = query {
         out.push('?');
-        out.push_str(&pairs(query).map(|(name, value)| assigned(&name, value)).collect::<Vec<_>>().join("&"));
+        out.push_str(&pairs(query, depth));
     }
     if fragment.is_some() {
         out.push_str("#…");
@@ -162,55 +184,34 @@ pub fn url(url: &str) -> String {
 }
 
 /// The pairs of a query or a form, as they are written.
-fn pairs(text: &str) -> impl Iterator<Item = (String, Option<String>)> {
-    text.split('&').map(|pair| match pair.split_once('=') {
+fn pairs(text: &str, depth: u32) -> String {
+    let pair = |pair: &str| match pair.split_once('=') {
         Some((name, value)) => {
-            let hidden = is_telling(&unescaped(name));
-            let value = if hidden && !value.is_empty() { GONE.to_owned() } else { shown_or_gone(value) };
-            (shown_or_gone(name), Some(value))
+            let plain = unescaped(name);
+            let hidden = is_telling(&plain)
+                || TELLING_IN_QUERIES.iter().any(|telling| telling.eq_ignore_ascii_case(&plain));
+            let value =
+                if hidden && !value.is_empty() { GONE.to_owned() } else { shown_or_gone(value, depth) };
+            format!("{}={value}", shown_or_gone(name, depth))
         }
-        None => (shown_or_gone(pair), None),
-    })
-}
-
-fn assigned(name: &str, value: Option<String>) -> String {
-    value.map_or_else(|| name.to_owned(), |value| format!("{name}={value}"))
+        None => shown_or_gone(pair, depth),
+    };
+    text.split('&').map(pair).collect::<Vec<_>>().join("&")
 }
 
 /// A part of an address as it is, or nothing of it where there is a secret in it in whatever writing.
-fn shown_or_gone(part: &str) -> String {
-    let plain = unescaped(part);
-    let twice = unescaped(&plain);
-    let is_clean = |it: &str| text(it) == it;
-    if part == GONE || part == "~" || (is_clean(&plain) && is_clean(&twice)) {
-        part.to_owned()
-    } else {
-        GONE.to_owned()
-    }
+fn shown_or_gone(part: &str, depth: u32) -> String {
+    let is_shown = part == GONE || part == "~" || is_clean(part, depth);
+    if is_shown { part } else { GONE }.to_owned()
 }
 
-/// Without percent escapes, and with a space for each plus.
-fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = |byte: u8| char::from(byte).to_digit(16);
-        let escape = match tail {
-            [one, two, ..] if *first == b'%' => hex(*one).zip(hex(*two)),
-            _ => None,
-        };
-        match escape {
-            Some((high, low)) => {
-                bytes.push(u8::try_from(high * 16 + low).unwrap_or(b'?'));
-                rest = tail.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(if *first == b'+' { b' ' } else { *first });
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+/// Whether there is nothing to be taken out of a text, as it is and with its escapes read once and twice. Each reading
+/// may hold more of the same, so it ends somewhere.
+fn is_clean(part: &str, depth: u32) -> bool {
+    let is_clean = |it: &str| depth < DEEPEST && text_at(it, depth + 1) == it;
+    let plain = unescaped(part);
+    let twice = unescaped(&plain);
+    (part.len() < 2 || is_clean(&plain)) && (plain == twice || is_clean(&twice))
 }
 
 /// What a body is kept as.
@@ -229,8 +230,7 @@ pub fn body(content_type: Option<&str>, bytes: &[u8]) -> Option<Body> {
     let kind = kind.trim().to_ascii_lowercase();
     let words = std::str::from_utf8(bytes).ok()?;
     if kind == "application/x-www-form-urlencoded" {
-        let form = pairs(words).map(|(name, value)| assigned(&name, value)).collect::<Vec<_>>();
-        return Some(Body::Text(form.join("&")));
+        return Some(Body::Text(pairs(words, 0)));
     }
     if kind == "application/json" || kind.ends_with("+json") {
         return Some(Body::Json(json(&serde_json::from_slice(bytes).ok()?)));
@@ -320,17 +320,25 @@ fn string(words: &str, depth: u32) -> String {
 /// A text without secrets, addresses of people, home folders and data.
 #[must_use]
 pub fn text(words: &str) -> String {
+    text_at(words, 0)
+}
+
+fn text_at(words: &str, depth: u32) -> String {
     if is_armoured(words) {
         return GONE.to_owned();
     }
     // First by what stands before a secret: what is taken out below may be that.
-    let words = with_each_word(words, without_login);
+    let words = with_each_word(&fields::without_fields(words), without_login);
     let words = redact(&words);
     let words = with_each_word(&without_data(&words), |bare| {
         if bare.contains("://") {
-            url_in_text(bare).into()
-        } else if looks_random(bare) {
+            url_in_text(bare, depth).into()
+        } else if looks_random(bare)
+            || bare.contains('%') && unescaped(bare) != bare && !is_clean(bare, depth)
+        {
             GONE.into()
+        } else if bare.contains('=') {
+            query_in_text(bare, depth)
         } else {
             bare.into()
         }
@@ -362,12 +370,20 @@ fn without_login(word: &str) -> Cow<'_, str> {
 }
 
 /// The address in a word, which may begin with something else.
-fn url_in_text(word: &str) -> String {
+fn url_in_text(word: &str, depth: u32) -> String {
     let at = word.find("://").unwrap_or_default();
     let start = word[..at].rfind(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c));
     let start = start.map_or(0, |before| before + word[before..].chars().next().map_or(1, char::len_utf8));
     let before = if looks_random(&word[..start]) { GONE } else { &word[..start] };
-    format!("{before}{}", url(&word[start..]))
+    format!("{before}{}", url_at(&word[start..], depth))
+}
+
+/// A word with the query of an address in it, or with a part of one.
+fn query_in_text(word: &str, depth: u32) -> Cow<'_, str> {
+    match word.find(['?', '&']) {
+        Some(at) => format!("{}{}", &word[..=at], pairs(&word[at + 1..], depth)).into(),
+        None => word.into(),
+    }
 }
 
 /// Whether a private key stands there in its armour.
@@ -400,8 +416,7 @@ fn without_data(text: &str) -> Cow<'_, str> {
 
 /// Whether letters and digits alternate in a word as they do in keys, and in no name.
 fn looks_random(word: &str) -> bool {
-    let mut runs = word.split(|c: char| !c.is_ascii_alphanumeric());
-    runs.any(|run| {
+    runs(word).any(|run| {
         let count = |class: fn(&u8) -> bool| run.bytes().filter(class).count();
         let (digits, upper, lower) =
             (count(u8::is_ascii_digit), count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
@@ -414,6 +429,7 @@ fn looks_random(word: &str) -> bool {
         run.len() >= 16 && turns >= 4
             || run.len() >= 20 && all_kinds
             || run.len() >= 32 && digits > 0 && turns > 0
+            || is_no_id(run)
     })
 }
 

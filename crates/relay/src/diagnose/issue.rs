@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use relay_core::Lang;
 use relay_core::redact::redact;
+use relay_core::{Lang, plain};
 
 use super::Verdict;
 use super::facts::Facts;
@@ -51,7 +51,8 @@ impl Hidden {
 
     /// The text without them, and without secrets.
     fn taken_out(&self, text: &str) -> String {
-        let mut text = text.to_owned();
+        // Whoever opens the file, or the page that it is pasted into, sees all that is there.
+        let mut text = plain::text(text).into_owned();
         for home in self.homes.iter().filter(|home| home.len() > 1) {
             text = text.replace(home.as_str(), "~");
             // In JSON and in TOML a backslash is written twice.
@@ -114,7 +115,7 @@ pub fn markdown(verdict: &Verdict, facts: &Facts, shown: &[Shown], hidden: &Hidd
     out += "\n### The same for `steady-relay replay`\n\n```jsonl\n";
     for call in &calls {
         // A record is made of text and numbers.
-        out += &(serde_json::to_string(call).unwrap_or_default() + "\n");
+        out += &(plain::json(&serde_json::to_string(call).unwrap_or_default()).into_owned() + "\n");
     }
     out += "```\n";
     hidden.taken_out(&out)

@@ -1,6 +1,6 @@
 //! The verdict for people, at 80 columns, and for programs.
 
-use relay_core::Lang;
+use relay_core::{Lang, plain};
 use serde_json::{Value, json};
 
 use super::Verdict;
@@ -31,10 +31,9 @@ pub fn text(lang: Lang, verdict: &Verdict) -> String {
     out.trim_end().to_owned()
 }
 
-/// A line, or as many as it takes; a name from elsewhere stays a name.
+/// A line, or as many as it takes.
 fn line_of(words: &str) -> String {
-    let plain: String = words.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    terminal::wrapped(&plain, COLUMNS) + "\n"
+    terminal::wrapped(&plain::line(words), COLUMNS) + "\n"
 }
 
 /// For programs.

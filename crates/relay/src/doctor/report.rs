@@ -1,6 +1,6 @@
 //! The findings for people, at 80 columns, what is wrong first; and for programs.
 
-use relay_core::Lang;
+use relay_core::{Lang, plain};
 use serde_json::{Value, json};
 
 use super::{Finding, Level};
@@ -56,8 +56,7 @@ pub fn text(lang: Lang, findings: &[Finding]) -> String {
 /// Words behind what stands at their left, in lines that begin below each other. What is longer than a line and has no
 /// place to break stays whole: it is a path or an address, to be copied.
 fn beside(left: &str, words: &str) -> String {
-    let plain: String = words.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    let lines = terminal::wrapped(&format!("{:INDENT$}{}", "", plain.trim()), COLUMNS);
+    let lines = terminal::wrapped(&format!("{:INDENT$}{}", "", plain::line(words.trim())), COLUMNS);
     format!("{left}{}\n", lines.trim_start())
 }
 

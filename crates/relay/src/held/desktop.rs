@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use relay_core::plain::is_unfit;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
@@ -137,7 +138,7 @@ $all::CreateToastNotifier($us).Show([Windows.UI.Notifications.ToastNotification]
 
 /// Words without what a desktop may take for markup or a terminal for a command.
 fn plain(words: &str) -> String {
-    let is_odd = |letter: &char| matches!(letter, '<' | '>' | '&') || letter.is_control() && *letter != '\n';
+    let is_odd = |letter: &char| matches!(letter, '<' | '>' | '&') || is_unfit(*letter) && *letter != '\n';
     words.chars().filter(|letter| !is_odd(letter)).collect()
 }
 

@@ -70,7 +70,7 @@ struct OfFault {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfLane {
     lane: String,
-    host: Name,
+    upstream: Name,
     model: Name,
 }
 
@@ -274,7 +274,7 @@ impl Metrics {
         open.set(i64::try_from(board.open.len()).unwrap_or(i64::MAX));
         for (name, view) in lanes {
             let Whither { upstream, model } = board.names.whither(&name.upstream, name.model.as_deref());
-            let of = OfLane { lane: name.id.clone(), host: upstream, model };
+            let of = OfLane { lane: name.id.clone(), upstream, model };
             waiting.get_or_create(&of).set(i64::try_from(view.waiting).unwrap_or(i64::MAX));
             shut.get_or_create(&of).set(i64::from(view.shut.is_some()));
         }
@@ -542,8 +542,8 @@ mod tests {
         let metrics = Metrics::default();
         let lane = shut_lane(&metrics);
         let text = metrics.text(&[lane]);
-        has(&text, r#"steady_relay_lane_waiting{lane="0f",host="openai",model=""} 7"#);
-        has(&text, r#"steady_relay_lane_shut{lane="0f",host="openai",model=""} 1"#);
+        has(&text, r#"steady_relay_lane_waiting{lane="0f",upstream="openai",model=""} 7"#);
+        has(&text, r#"steady_relay_lane_shut{lane="0f",upstream="openai",model=""} 1"#);
         has(&text, &format!(r#"steady_relay_lanes_shut_total{{why="{}"}} 1"#, Shut::Slow.name()));
         has(&text, r#"steady_relay_requests_refused_total{reason="host"} 1"#);
     }

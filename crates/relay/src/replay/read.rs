@@ -3,11 +3,16 @@
 
 use std::io::{self, Read};
 
+use relay_core::redact::in_one_line;
+
 use crate::history::record::CallRecord;
 use crate::words::{lang, replay as words};
 
 /// The longest file that is read.
 pub const LONGEST: u64 = 256 << 20;
+
+/// The most letters of what is wrong with a line.
+const SAID: usize = 200;
 
 /// Why a file holds no recorded calls.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +67,11 @@ pub fn calls(from: impl Read) -> Result<Vec<CallRecord>, Unreadable> {
         }
         match serde_json::from_str(line) {
             Ok(call) => calls.push(call),
-            Err(why) => return Err(Unreadable::Line { line: nth as u64 + 1, why: why.to_string() }),
+            // It quotes the line, which may be of any file.
+            Err(why) => {
+                let why = in_one_line(&why.to_string(), SAID);
+                return Err(Unreadable::Line { line: nth as u64 + 1, why });
+            }
         }
     }
     if calls.is_empty() { Err(Unreadable::Empty) } else { Ok(calls) }

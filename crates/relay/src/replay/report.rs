@@ -1,6 +1,6 @@
 //! What would differ, for people and for programs.
 
-use relay_core::Lang;
+use relay_core::{Lang, plain};
 use serde_json::{Value, json};
 
 use super::Replayed;
@@ -77,12 +77,7 @@ pub fn text(lang: Lang, replayed: &Replayed) -> String {
     if *passed_over > 0 {
         lines.push(words::passed_over(lang, *passed_over as u64));
     }
-    lines.iter().map(|line| terminal::wrapped(&plain(line), COLUMNS)).collect::<Vec<_>>().join("\n")
-}
-
-/// A name from elsewhere stays a name.
-fn plain(line: &str) -> String {
-    line.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
+    lines.iter().map(|line| terminal::wrapped(&plain::line(line), COLUMNS)).collect::<Vec<_>>().join("\n")
 }
 
 fn line(lang: Lang, call: &Compared) -> String {

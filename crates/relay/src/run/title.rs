@@ -13,6 +13,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use relay_core::Lang;
+use relay_core::plain::is_unfit;
 
 use crate::held::line_and_more;
 use crate::sessions::said::Page;
@@ -77,7 +78,7 @@ fn sequence(is_ours: bool, words: Option<&str>) -> String {
     match words {
         Some(words) => {
             let push = if is_ours { "" } else { PUSH };
-            let plain: String = words.chars().filter(|letter| !letter.is_control()).take(LONGEST).collect();
+            let plain: String = words.chars().filter(|letter| !is_unfit(*letter)).take(LONGEST).collect();
             format!("{push}\x1b]2;{plain}\x07")
         }
         None => POP.to_owned(),

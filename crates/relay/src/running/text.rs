@@ -1,7 +1,7 @@
 //! The status page for people, at 80 columns. Pure: a page in, a text out. The page may be one of another version, so
 //! what is missing is left out.
 
-use relay_core::Lang;
+use relay_core::{Lang, plain};
 use serde_json::Value;
 
 use crate::terminal;
@@ -99,10 +99,9 @@ pub(crate) fn span(lang: Lang, seconds: Option<f64>) -> String {
     }
 }
 
-/// As much of a line as fits. A name from elsewhere stays a name: nothing that moves the cursor.
+/// As much of a line as fits.
 fn clipped(line: &str) -> String {
-    let plain: String = line.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect();
-    terminal::fitting(&plain, Some(COLUMNS + 1)).to_owned()
+    terminal::fitting(&plain::line(line), Some(COLUMNS + 1)).to_owned()
 }
 
 #[cfg(test)]

@@ -161,10 +161,10 @@ fn place(url: &str, config: &Config) -> Result<(Option<Upstream>, String), Unfit
 /// and the proxy on the way. What is meant for one place goes to no other.
 fn upstream(base: BaseUrl, path: &str, config: &Config) -> Upstream {
     let chosen = match &config.upstream {
-        Some(UpstreamChoice::Url(entry)) => Some((entry.url.host(), entry)),
+        Some(choice @ UpstreamChoice::Url(entry)) => Some((choice.name(), entry)),
         Some(UpstreamChoice::Named(_) | UpstreamChoice::Pool(_)) | None => None,
     };
-    let named = config.upstreams.iter().map(|(name, entry)| (name.as_str(), entry));
+    let named = config.upstreams.iter().map(|(name, entry)| (name.clone(), entry));
     let fits = |entry: &config::Upstream| {
         let below = path.strip_prefix(entry.url.path());
         entry.url.scheme() == base.scheme()
@@ -179,14 +179,8 @@ fn upstream(base: BaseUrl, path: &str, config: &Config) -> Upstream {
         },
     );
     let mut upstream = match known {
-        Some((name, entry)) => {
-            let name = name.to_owned();
-            Upstream::of(&name, &config::Upstream { url: base, ..entry.clone() })
-        }
-        None => {
-            let name = base.host().to_owned();
-            Upstream::of(&name, &config::Upstream::at(base))
-        }
+        Some((name, entry)) => Upstream::of(&name, &config::Upstream { url: base, ..entry.clone() }),
+        None => Upstream::of(&base.authority(), &config::Upstream::at(base)),
     };
     upstream.v1 = V1::Keep;
     upstream

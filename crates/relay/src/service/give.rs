@@ -6,6 +6,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use relay_core::plain::is_unfit;
+
 use super::{Order, ServiceError};
 
 /// No answer takes longer, from whoever is well.
@@ -80,7 +82,7 @@ fn ended(child: &mut Child, within: Duration) -> std::io::Result<Option<ExitStat
 
 /// The first lines say it; what follows is advice about another program. Nothing in them moves the cursor.
 fn first_lines(said: &str) -> String {
-    let clean = |line: &str| line.chars().filter(|sign| !sign.is_control()).take(500).collect::<String>();
+    let clean = |line: &str| line.chars().filter(|sign| !is_unfit(*sign)).take(500).collect::<String>();
     let lines: Vec<_> =
         said.lines().map(str::trim).filter(|line| !line.is_empty()).take(2).map(clean).collect();
     lines.join(" ")

@@ -157,7 +157,7 @@ impl Session {
 /// there as the client itself would send it.
 pub(crate) fn forwarding(url: &str) -> Result<Upstream, Invalid> {
     let mut upstream = Upstream::parse("own", url)?;
-    upstream.name = label(upstream.url.host()).into();
+    upstream.name = label(&upstream.url.authority()).into();
     upstream.v1 = V1::Keep;
     upstream.allow_plaintext = !upstream.is_https();
     Ok(upstream)

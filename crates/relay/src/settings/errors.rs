@@ -5,6 +5,7 @@ use super::env_file::EnvPlace;
 use super::reference::unknown_name;
 use crate::words::{lang, settings as words};
 use relay_core::Lang;
+use relay_core::plain::is_unfit;
 use relay_core::units::Invalid;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -273,7 +274,7 @@ fn excerpt(text: &str, span: &Range<usize>, masks: &Masks) -> (usize, usize, Str
         shown.push(match mask {
             Some(_) => '…',
             None if c == '\t' => ' ',
-            None if c.is_control() => '?',
+            None if is_unfit(c) => '?',
             None => c,
         });
     }

@@ -9,6 +9,7 @@ use super::variables::{API_KEY, ENABLE_LOGGING, RETRIES, Scope, TOTAL_TIMEOUT, V
 use super::{Env, Flags};
 use http::HeaderValue;
 use relay_core::config::{LogFormat, LogLevel, Secret};
+use relay_core::plain::is_unfit;
 use relay_core::units::{Invalid, duration};
 use relay_core::{Lang, Listen};
 use std::ffi::OsString;
@@ -242,7 +243,7 @@ pub(super) fn api_key_of(text: &str) -> Result<Secret, Invalid> {
 
 /// The value as it may be shown in a message.
 pub(super) fn shown(text: &str) -> Option<&str> {
-    let is_short = text.chars().count() <= 60 && !text.contains(char::is_control);
+    let is_short = text.chars().count() <= 60 && !text.contains(is_unfit);
     (is_short && !looks_secret(text)).then_some(text)
 }
 

@@ -2,6 +2,8 @@
 //! and nothing stops at the first error. Not the keys themselves (those are `keys`).
 
 use super::errors::{Findings, Place};
+use relay_core::plain::is_unfit;
+use relay_core::redact::holds_a_key;
 use relay_core::units::{self, Invalid};
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -142,7 +144,7 @@ impl Reader<'_> {
     fn shown(&self, value: &Spanned<DeValue<'_>>) -> Option<String> {
         let span = value.span();
         let text = self.text.get(span.clone())?;
-        let is_short = text.chars().count() <= 60 && !text.contains(char::is_control);
+        let is_short = text.chars().count() <= 60 && !text.contains(is_unfit);
         (is_short && !self.found.is_masked(&span)).then(|| text.to_owned())
     }
 }
@@ -185,7 +187,7 @@ fn mask_value(found: &mut Findings, value: &Spanned<DeValue<'_>>, is_secret: boo
 
 /// Whether a text looks like a credential, or like an address that holds one.
 pub(crate) fn looks_secret(text: &str) -> bool {
-    text.contains('@') || text.contains('?') || text.contains("sk-") || text.contains("eyJ")
+    ["@", "?", "sk-", "eyJ"].iter().any(|part| text.contains(part)) || holds_a_key(text)
 }
 
 /// "did you mean", or the whole choice where nothing is near.
@@ -221,7 +223,7 @@ pub(super) fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
 
 /// A name as it may be shown.
 pub(super) fn clipped(name: &str) -> String {
-    name.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect()
+    name.chars().take(40).map(|c| if is_unfit(c) { '?' } else { c }).collect()
 }
 
 fn kind(value: &DeValue<'_>) -> &'static str {

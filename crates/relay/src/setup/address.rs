@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use relay_core::BaseUrl;
 use relay_core::config::{Config, Secret, Upstream, UpstreamChoice};
+use relay_core::plain::is_unfit;
 
 use crate::running::{self, Who};
 
@@ -100,7 +101,7 @@ pub(super) fn authority(address: &str) -> Option<BaseUrl> {
 
 /// A value for a screen: what may be a secret in it is hidden, and nothing moves the cursor.
 pub fn shown(value: &str) -> String {
-    without_secrets(value).chars().filter(|letter| !letter.is_control()).collect()
+    without_secrets(value).chars().filter(|letter| !is_unfit(*letter)).collect()
 }
 
 fn without_secrets(value: &str) -> String {

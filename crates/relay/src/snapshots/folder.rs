@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use relay_core::config::SnapshotSettings;
+use relay_core::plain::is_unfit;
+use relay_core::redact::in_one_line;
 
 use super::file::{Snapshot, VERSION};
 use crate::private;
@@ -79,6 +81,9 @@ fn is_id(id: &str) -> bool {
     }
 }
 
+/// The most letters of what is wrong with one.
+const SAID: usize = 200;
+
 /// Why a snapshot cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unread {
@@ -126,13 +131,14 @@ pub fn named(folder: &Path, id: &str) -> Result<Snapshot, Unread> {
     let id = id.strip_suffix(ENDING).unwrap_or(id);
     let path = folder.join(format!("{id}{ENDING}"));
     if !is_id(id) || !path.is_file() {
-        return Err(Unread::None(id.chars().filter(|c| !c.is_control()).take(64).collect()));
+        return Err(Unread::None(id.chars().filter(|c| !is_unfit(*c)).take(64).collect()));
     }
     read(&path)
 }
 
 fn read(path: &Path) -> Result<Snapshot, Unread> {
-    let bad = |why: String| Unread::Bad(path.to_owned(), why);
+    // It may quote the file.
+    let bad = |why: String| Unread::Bad(path.to_owned(), in_one_line(&why, SAID));
     let bytes = private::read(path, LONGEST).map_err(|error| bad(error.to_string()))?;
     let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
     if value["v"].as_u64().is_some_and(|v| v > u64::from(VERSION)) {

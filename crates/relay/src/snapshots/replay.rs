@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
-use relay_core::Lang;
 use relay_core::client::Kind;
 use relay_core::config::{Config, ProfileChoice};
+use relay_core::{Lang, plain};
 use serde_json::{Value, json};
 
 use super::file::{Body, Snapshot};
@@ -23,13 +23,14 @@ const OF_THE_WIRE: [&str; 4] = ["content-encoding", "content-length", "transfer-
 pub fn list(all: &[Snapshot]) -> String {
     let line = |snapshot: &Snapshot| {
         let of = Said::of(snapshot);
+        let cell = |words, columns| padded(&plain::line(words), columns);
         format!(
             "{}{}{}{} {}",
-            padded(&snapshot.id, 32),
-            padded(of.outcome, 13),
-            padded(&of.status, 5),
-            padded(of.fault, 15),
-            of.who
+            cell(&snapshot.id, 32),
+            cell(of.outcome, 13),
+            cell(&of.status, 5),
+            cell(of.fault, 15),
+            plain::line(&of.who)
         )
     };
     all.iter().map(line).collect::<Vec<_>>().join("\n")
@@ -97,7 +98,7 @@ pub fn text(lang: Lang, snapshot: &Snapshot) -> String {
             let _always = write!(out, "\n\n{}", words::no_answer(lang));
         }
     }
-    plain(&out)
+    plain::text(&out).into_owned()
 }
 
 /// How its call ended.
@@ -127,11 +128,6 @@ fn body(lang: Lang, out: &mut String, body: &Body) {
     }
 }
 
-/// Without what a terminal would obey.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
-}
-
 /// The request as one would give it to curl.
 #[must_use]
 pub fn curl(snapshot: &Snapshot) -> String {
@@ -147,7 +143,7 @@ pub fn curl(snapshot: &Snapshot) -> String {
     if let Some(body) = body {
         let _always = write!(out, " \\\n  --data-binary {}", quoted(&body));
     }
-    plain(&out)
+    plain::text(&out).into_owned()
 }
 
 fn is_given(name: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use relay_core::Fault;
+use relay_core::{Fault, plain};
 use serde_json::json;
 
 use super::Form;
@@ -38,8 +38,8 @@ impl<W: Write> Export<W> {
     pub fn see(&mut self, call: &CallRecord) -> io::Result<()> {
         match self.form {
             Form::Jsonl => {
-                serde_json::to_writer(&mut self.to, call)?;
-                self.to.write_all(b"\n")
+                let record = serde_json::to_string(call)?;
+                writeln!(self.to, "{}", plain::json(&record))
             }
             Form::RetryStats => {
                 let sends = call.sends.iter().zip(call.sends.iter().skip(1));

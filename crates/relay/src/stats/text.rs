@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use relay_core::Lang;
+use relay_core::{Lang, plain};
 
 use super::By;
 use super::best::{Best, HOURS, Span, best};
@@ -99,7 +99,7 @@ fn table(lang: Lang, by: By, tally: &Tally) -> String {
         words::column_lost(lang),
     ];
     let line = |name: &str, cells: [String; 6]| {
-        let name = plain(name);
+        let name = plain::line(name);
         let cells: String =
             cells.iter().zip(CELLS).map(|(cell, columns)| padded_left(cell, columns)).collect();
         format!("  {}{cells}\n", padded(fitting(&name, Some(KEY)), KEY))
@@ -124,11 +124,6 @@ fn table(lang: Lang, by: By, tally: &Tally) -> String {
     text
 }
 
-/// A name from elsewhere: nothing that moves the cursor.
-fn plain(name: &str) -> String {
-    name.chars().map(|sign| if sign.is_control() { '?' } else { sign }).collect()
-}
-
 /// The hours of the models that refused most.
 fn maps(lang: Lang, tally: &Tally) -> String {
     let mut models: Vec<_> = tally.models.iter().filter(|(_, hours)| hours.all().refused > 0).collect();
@@ -138,7 +133,7 @@ fn maps(lang: Lang, tally: &Tally) -> String {
     }
     let mut text = String::new();
     for (model, hours) in models.iter().take(MAPS) {
-        let heading = wrapped(&words::map(lang, &plain(model)), COLUMNS);
+        let heading = wrapped(&words::map(lang, &plain::line(model)), COLUMNS);
         text += &format!("\n{heading}\n{}", map(lang, hours));
         text += &(wrapped(&in_words(lang, best(hours)), COLUMNS) + "\n");
     }

@@ -1,12 +1,14 @@
 //! What a relay tells, as far as it is shown here. The relay may be of another version: what is missing is empty, and a
 //! call that cannot be understood is left out. A name from elsewhere stays a name: nothing in it moves the cursor.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
+use relay_core::plain::line;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::history::record::{CallRecord, FailedRecord};
+use crate::history::record::{CallRecord, ClosedRecord, FailedRecord};
 
 /// The status page.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -115,6 +117,9 @@ impl Page {
             plain(&mut lane.upstream);
             lane.model.as_mut().map(plain);
             lane.why.as_mut().map(plain);
+            for name in [&mut lane.id, &mut lane.state] {
+                plain(name);
+            }
         }
         page
     }
@@ -170,17 +175,17 @@ fn named(mut call: CallRecord) -> CallRecord {
             }
         }
     }
+    if let Some(ClosedRecord { outcome, why, last_fault, .. }) = &mut call.closed {
+        plain(outcome);
+        why.as_mut().map(plain);
+        last_fault.as_mut().map(plain);
+    }
     call
 }
 
-/// Signs that do something are shown as marks: those that control, and those that turn the direction of writing.
 fn plain(name: &mut String) {
-    let acts = |sign: char| {
-        sign.is_control()
-            || matches!(sign, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if name.contains(acts) {
-        *name = name.replace(acts, "?");
+    if let Cow::Owned(fit) = line(name) {
+        *name = fit;
     }
 }
 

@@ -12,7 +12,7 @@ use steady_relay::https::{Verb, help};
 use steady_relay::settings::Loaded;
 use steady_relay::words::{self, https as table, start};
 
-use super::{Failure, failed, files, load, print, say};
+use super::{Failure, failed, files, load, print, print_json, say};
 
 impl From<HttpsError> for Failure {
     fn from(error: HttpsError) -> Self {
@@ -34,11 +34,7 @@ pub(crate) fn cert(flags: &Flags, verb: &Verb) -> Result<u8, Failure> {
             if !path.exists() {
                 say(&start::note(words::lang(), &HttpsError::NoneYet(path.clone()).to_string()));
             }
-            if json {
-                print(&help::page(&path).to_string())
-            } else {
-                print(&help::words(words::lang(), &path))
-            }
+            if json { print_json(&help::page(&path)) } else { print(&help::words(words::lang(), &path)) }
         }
         Verb::Renew { json } => {
             let authority = Authority::renew(&state, &config.names, SystemClock.wall())?;
@@ -61,7 +57,7 @@ fn show(facts: &Facts, as_json: bool) -> Result<u8, Failure> {
             "v": 1, "file": path, "begins": seconds(facts.begins), "ends": seconds(facts.ends),
             "names": facts.names, "sha256": facts.fingerprint,
         });
-        return print(&page.to_string());
+        return print_json(&page);
     }
     let lang = words::lang();
     let lines = [

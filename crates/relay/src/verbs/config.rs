@@ -12,7 +12,9 @@ use steady_relay::recorded::{self, TestRule};
 use steady_relay::settings::{self, Loaded, SettingsError, Shown};
 use steady_relay::words::{self, lang, start, verbs};
 
-use super::{Failure, failed, files, load, places, print, say, settled, tls_config, try_load, wrong};
+use super::{
+    Failure, failed, files, load, places, print, print_json, say, settled, tls_config, try_load, wrong,
+};
 
 /// Carries out one of the verbs.
 pub(crate) fn config(flags: &Flags, verb: &ConfigVerb) -> Result<u8, Failure> {
@@ -30,7 +32,7 @@ fn show(flags: &Flags, origin: bool, as_json: bool) -> Result<u8, Failure> {
     if as_json {
         let Loaded { shown, notices, file, .. } = loaded;
         let keys: Vec<Value> = shown.iter().map(in_json).collect();
-        return print(&json!({"v": 1, "file": file, "notices": notices, "keys": keys}).to_string());
+        return print_json(&json!({"v": 1, "file": file, "notices": notices, "keys": keys}));
     }
     let Loaded { shown, notices, .. } = settled(loaded);
     for words in notices {
@@ -74,7 +76,7 @@ fn check(flags: &Flags, file: Option<&PathBuf>, as_json: bool) -> Result<u8, Fai
                 .iter()
                 .map(|issue| json!({"at": issue.at, "what": issue.what, "hint": issue.hint}))
                 .collect();
-            print(&json!({"v": 1, "ok": false, "errors": errors, "more": more}).to_string()).map(|_printed| 2)
+            print_json(&json!({"v": 1, "ok": false, "errors": errors, "more": more})).map(|_printed| 2)
         }
         Err(error) => Err(wrong(&error)),
         Ok(loaded) => {
@@ -91,13 +93,13 @@ fn check(flags: &Flags, file: Option<&PathBuf>, as_json: bool) -> Result<u8, Fai
                     let (what, hint) = words.split_once("\nhint: ").unwrap_or((words, ""));
                     let error = json!({"at": "settings", "what": what, "hint": hint});
                     let all = json!({"v": 1, "ok": false, "errors": [error]});
-                    return print(&all.to_string()).map(|_printed| code);
+                    return print_json(&all).map(|_printed| code);
                 }
                 tls => tls?,
             };
             let notices: Vec<_> = notices.into_iter().chain(more).collect();
             if as_json {
-                return print(&json!({"v": 1, "ok": true, "notices": notices}).to_string());
+                return print_json(&json!({"v": 1, "ok": true, "notices": notices}));
             }
             for words in notices {
                 say(&start::note(lang(), &words));
@@ -114,7 +116,7 @@ fn path(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
         let [config, env_file, usual] = [&places.config, &places.env_file, &places.usual_env_file]
             .map(|path| json!({"path": path, "exists": exists(path)}));
         let all = json!({"v": 1, "config": config, "env_file": env_file, "usual_env_file": usual});
-        return print(&all.to_string());
+        return print_json(&all);
     }
     let Some(config) = &places.config else {
         return Err(Failure(1, verbs::no_place(lang())));
@@ -140,7 +142,7 @@ fn test_rule(flags: &Flags, asked: &TestRule) -> Result<u8, Failure> {
     for words in report.assumed.iter().filter(|_| !asked.json) {
         say(&start::note(lang(), &words::settings::said(lang(), words)));
     }
-    print(&if asked.json { report.to_json().to_string() } else { report.to_string() })
+    if asked.json { print_json(&report.to_json()) } else { print(&report.to_string()) }
 }
 
 /// One byte more than is read tells that a file is too long, and keeps what never ends from being read for ever.

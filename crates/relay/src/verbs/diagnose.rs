@@ -10,7 +10,7 @@ use steady_relay::settings::Environment as _;
 use steady_relay::words::{diagnose as words, lang};
 
 use super::doctor::patient;
-use super::{Failure, Process, block_on, failed, lang_of_data, print, say};
+use super::{Failure, Process, block_on, failed, lang_of_data, print, print_json, say};
 
 /// Looks, and prints the verdict. A verdict of any kind is what was asked for.
 pub(crate) fn diagnose(flags: &Flags, options: &Options) -> Result<u8, Failure> {
@@ -28,9 +28,9 @@ pub(crate) fn diagnose(flags: &Flags, options: &Options) -> Result<u8, Failure> 
             .map_err(|error| failed(1, &words::unwritten(lang(), &file, &error.to_string())))?;
         say(&words::written(lang(), &file));
     }
-    print(&if options.json {
-        report::json(&verdict, &facts).to_string()
+    if options.json {
+        print_json(&report::json(&verdict, &facts))
     } else {
-        report::text(lang(), &verdict)
-    })
+        print(&report::text(lang(), &verdict))
+    }
 }

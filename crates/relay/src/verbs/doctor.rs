@@ -11,7 +11,7 @@ use steady_relay::proxy::SystemProxies;
 use steady_relay::settings::{Issue, Loaded, Shown};
 use steady_relay::words::{self, lang, start};
 
-use super::{Failure, Process, block_on, files, lang_of_data, places, print, try_load};
+use super::{Failure, Process, block_on, files, lang_of_data, places, print_json, try_load};
 
 /// Looks, and prints what was found; 1 where something does not work.
 pub(crate) fn doctor(flags: &Flags, options: &Options) -> Result<u8, Failure> {
@@ -20,7 +20,7 @@ pub(crate) fn doctor(flags: &Flags, options: &Options) -> Result<u8, Failure> {
     let findings = judge(lang_of_data(options.json), &facts);
     let code = report::exit_code(&findings);
     if options.json {
-        return print(&report::json(&findings).to_string()).map(|_printed| code);
+        return print_json(&report::json(&findings)).map(|_printed| code);
     }
     let mut out = anstream::AutoStream::auto(io::stdout());
     match write!(out, "{}", report::text(lang(), &findings)) {

@@ -27,13 +27,14 @@ pub(crate) mod top;
 pub(crate) mod why;
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use relay_core::config::Config;
-use relay_core::{Lang, Listen};
+use relay_core::{Lang, Listen, plain};
 use steady_relay::cli::Flags;
 use steady_relay::files::Files;
 use steady_relay::listen::{Bound, Place, bind, leads_back};
@@ -48,13 +49,14 @@ use steady_relay::words::{self, start};
 pub(crate) struct Failure(pub(crate) u8, pub(crate) String);
 
 /// What went wrong, as the words of an error.
-fn failed(code: u8, error: &dyn std::fmt::Display) -> Failure {
+fn failed(code: u8, error: &dyn Display) -> Failure {
     Failure(code, start::error(words::lang(), &error.to_string()))
 }
 
-/// Words for a person, on standard error. A reader that is gone cannot be told anything.
+/// Words for a person, on standard error. A reader that is gone cannot be told anything. Whatever a file or a peer has
+/// said is in them, no terminal obeys it.
 pub(crate) fn say(words: &str) {
-    let _unread = writeln!(std::io::stderr(), "{words}");
+    let _unread = writeln!(std::io::stderr(), "{}", plain::text(words));
 }
 
 /// The language of sentences in data: what programs read is English whoever runs them.
@@ -62,9 +64,14 @@ fn lang_of_data(is_json: bool) -> Lang {
     if is_json { Lang::English } else { words::lang() }
 }
 
-/// Data, on standard output.
-fn print(data: &str) -> Result<u8, Failure> {
-    write(format!("{data}\n").as_bytes())
+/// Text for a person, on standard output, likewise.
+fn print(text: &str) -> Result<u8, Failure> {
+    write(format!("{}\n", plain::text(text)).as_bytes())
+}
+
+/// JSON, on standard output, which may be a terminal as well.
+fn print_json(data: &impl Display) -> Result<u8, Failure> {
+    write(format!("{}\n", plain::json(&data.to_string())).as_bytes())
 }
 
 /// The same as it is.

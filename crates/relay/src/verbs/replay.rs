@@ -15,7 +15,7 @@ use steady_relay::replay::{Options, read, replay as decide, report};
 use steady_relay::settings::Loaded;
 use steady_relay::words::{lang, replay as words, start};
 
-use super::{Failure, block_on, failed, files, load, print, say};
+use super::{Failure, block_on, failed, files, load, print, print_json, say};
 
 /// The seed where none is named: the same records come to the same end every time.
 const SEED: u64 = 1;
@@ -28,11 +28,11 @@ pub(crate) fn replay(flags: &Flags, options: &Options) -> Result<u8, Failure> {
         (None, since) => since_then(&config, since.unwrap_or_default())?,
     };
     let replayed = decide(&calls, &config, options.seed.unwrap_or(SEED));
-    let printed = print(&if options.json {
-        report::json(&replayed).to_string()
+    let printed = if options.json {
+        print_json(&report::json(&replayed))
     } else {
-        report::text(lang(), &replayed)
-    });
+        print(&report::text(lang(), &replayed))
+    };
     printed.map(|_printed| report::exit_code(&replayed))
 }
 

@@ -18,7 +18,7 @@ use steady_relay::settings::Loaded;
 use steady_relay::target::Upstream;
 use steady_relay::words::{lang, selftest as words};
 
-use super::{Failure, block_on, failed, files, load, print, private, say, tls_config};
+use super::{Failure, block_on, failed, files, load, print, print_json, private, say, tls_config};
 
 /// So long it waits between sends.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -40,8 +40,8 @@ pub(crate) fn selftest(flags: &Flags, options: &Options) -> Result<u8, Failure> 
         }
     })?;
     let Some(measured) = measured else { return Ok(130) };
-    let text = if options.json { measured.json().to_string() } else { measured.text(lang()) };
-    print(&text).map(|_printed| measured.exit_code())
+    let printed = if options.json { print_json(&measured.json()) } else { print(&measured.text(lang())) };
+    printed.map(|_printed| measured.exit_code())
 }
 
 async fn measured(flags: &Flags, config: Config, options: &Options) -> Result<Measured, Failure> {
@@ -118,9 +118,8 @@ async fn of_service(config: Config, choice: &UpstreamChoice, options: &Options) 
 
 fn named(config: &Config, choice: &UpstreamChoice) -> Result<Upstream, Failure> {
     match (choice, config::Upstream::chosen(choice, &config.upstreams)) {
-        (UpstreamChoice::Named(name), Some(entry)) => Ok(Upstream::of(name, entry)),
-        (UpstreamChoice::Url(_), Some(entry)) => Ok(Upstream::of(entry.url.host(), entry)),
-        (UpstreamChoice::Named(name) | UpstreamChoice::Pool(name), _) => {
+        (choice, Some(entry)) => Ok(Upstream::of(&choice.name(), entry)),
+        (UpstreamChoice::Named(name) | UpstreamChoice::Pool(name), None) => {
             let known: Vec<_> = config.upstreams.keys().map(String::as_str).collect();
             Err(failed(2, &words::unknown(lang(), name, &known.join(", "))))
         }

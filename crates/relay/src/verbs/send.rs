@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use relay_core::config::LogFormat;
+use relay_core::plain;
 use steady_relay::cli::Flags;
 use steady_relay::clock::SystemClock;
 use steady_relay::observe::Observer;
@@ -69,7 +70,7 @@ async fn send_now(
     };
     log.close();
     if options.json {
-        say(&came.json().to_string());
+        say(&plain::json(&came.json().to_string()));
     } else if let Some(words) = came.words(lang()) {
         say(&words);
     }

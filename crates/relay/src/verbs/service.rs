@@ -18,7 +18,9 @@ use steady_relay::service::{
 use steady_relay::settings::{self, Environment as _, Loaded};
 use steady_relay::words::{self, service as table, start};
 
-use super::{Failure, Process, block_on, failed, files, lang_of_data, place, print, say, settled, wrong};
+use super::{
+    Failure, Process, block_on, failed, files, lang_of_data, place, print, print_json, say, settled, wrong,
+};
 
 impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
@@ -83,7 +85,7 @@ fn install(manager: &Manager, flags: &Flags, dry_run: bool, as_json: bool) -> Re
         say(&table::moved(words::lang(), &url(&before), &url(&now)));
     }
     if as_json {
-        return print(&json!({"v": 1, "url": url(&now), "files": installed.files}).to_string());
+        return print_json(&json!({"v": 1, "url": url(&now), "files": installed.files}));
     }
     say(&table::installed(words::lang(), &url(&now)));
     say(&held::how_to_see(words::lang(), config.waiting.desktop));
@@ -101,7 +103,7 @@ fn print_what_would_be(
     if as_json {
         let files: Vec<_> =
             written.iter().map(|file| json!({"path": file.path, "text": file.text})).collect();
-        return print(&json!({"v": 1, "dry_run": true, "files": files, "obstacle": obstacle}).to_string());
+        return print_json(&json!({"v": 1, "dry_run": true, "files": files, "obstacle": obstacle}));
     }
     let shown: Vec<_> =
         written.iter().map(|file| format!("==> {} <==\n{}", file.path.display(), file.text)).collect();
@@ -193,7 +195,7 @@ fn status(manager: &Manager, as_json: bool) -> Result<u8, Failure> {
     let code = if status.answer == Who::Relay { 0 } else { 6 };
     let Some(record) = &status.installed else {
         if as_json {
-            return print(&json!({"v": 1, "installed": false}).to_string()).map(|_printed| 6);
+            return print_json(&json!({"v": 1, "installed": false})).map(|_printed| 6);
         }
         return Err(failed(6, &ServiceError::NotInstalled));
     };
@@ -205,7 +207,7 @@ fn status(manager: &Manager, as_json: bool) -> Result<u8, Failure> {
             "pid": status.pid, "restarts": status.restarts, "answer": status.answer,
             "files": status.files, "problem": problem,
         });
-        return print(&page.to_string()).map(|_printed| code);
+        return print_json(&page).map(|_printed| code);
     }
     let lang = words::lang();
     let state = match status.state {
@@ -251,7 +253,7 @@ fn remove(manager: &Manager, dry_run: bool, as_json: bool) -> Result<u8, Failure
     let files = if dry_run { manager.installed()? } else { manager.remove()? };
     let paths: Vec<_> = files.iter().map(|(path, _)| path).collect();
     if as_json {
-        return print(&json!({"v": 1, "dry_run": dry_run, "files": paths}).to_string());
+        return print_json(&json!({"v": 1, "dry_run": dry_run, "files": paths}));
     }
     let Some((_, record)) = files.first() else {
         say(&table::nothing_to_remove(words::lang()));

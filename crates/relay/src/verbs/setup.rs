@@ -18,7 +18,7 @@ use steady_relay::setup::{
 };
 use steady_relay::words::{self, setup as say_in, start};
 
-use super::{Failure, Process, failed, files, lang_of_data, load, places, print, say};
+use super::{Failure, Process, failed, files, lang_of_data, load, places, print, print_json, say};
 
 /// How many ports above a taken one are tried.
 const NEAR: u16 = 100;
@@ -120,7 +120,7 @@ struct End<'a> {
 
 fn told(lang: Lang, options: &Options, (plan, done): (&Plan, &Done), end: End<'_>) -> Result<u8, Failure> {
     if options.json {
-        print(&in_json(options, plan, done).to_string())?;
+        print_json(&in_json(options, plan, done))?;
     } else if done.declined {
         say(&say_in::not_written(lang));
     }
@@ -176,10 +176,8 @@ fn in_json(options: &Options, plan: &Plan, done: &Done) -> serde_json::Value {
 fn status(lang: Lang, options: &Options, relay: &RelayAt, states: &[ClientState]) -> Result<u8, Failure> {
     if options.json {
         let clients: Vec<_> = states.iter().map(|state| state.in_json(lang)).collect();
-        return print(
-            &json!({"v": 1, "relay": format!("{}:{}", relay.host, relay.port), "clients": clients})
-                .to_string(),
-        );
+        let at = format!("{}:{}", relay.host, relay.port);
+        return print_json(&json!({"v": 1, "relay": at, "clients": clients}));
     }
     if states.is_empty() {
         return Err(failed(1, &say_in::none_found(words::lang())));
@@ -219,7 +217,7 @@ pub(crate) fn undo(flags: &Flags, options: &UndoOptions) -> Result<u8, Failure> 
     let left = undone.iter().any(|key| matches!(key.fate, Fate::Left(_)));
     if options.json {
         let keys: Vec<_> = undone.iter().map(undone_in_json).collect();
-        print(&json!({"v": 1, "dry_run": options.dry_run, "keys": keys}).to_string())?;
+        print_json(&json!({"v": 1, "dry_run": options.dry_run, "keys": keys}))?;
     } else if undone.is_empty() {
         say(&say_in::nothing_to_undo(lang));
     } else {

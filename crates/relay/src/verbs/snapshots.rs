@@ -8,7 +8,7 @@ use steady_relay::snapshots::folder::{Unread, list, named};
 use steady_relay::snapshots::{Verb, replay};
 use steady_relay::words::{lang, snapshots as words, start};
 
-use super::{Failure, failed, files, lang_of_data, load, print, say};
+use super::{Failure, failed, files, lang_of_data, load, print, print_json, say};
 
 impl From<Unread> for Failure {
     fn from(error: Unread) -> Self {
@@ -30,7 +30,7 @@ pub(crate) fn snapshots(flags: &Flags, verb: &Verb) -> Result<u8, Failure> {
                 say(&start::note(lang(), &why.to_string()));
             }
             if *json {
-                return print(&replay::list_json(&all).to_string());
+                return print_json(&replay::list_json(&all));
             }
             if all.is_empty() {
                 say(&start::note(lang(), &Unread::Empty(folder).to_string()));
@@ -42,7 +42,7 @@ pub(crate) fn snapshots(flags: &Flags, verb: &Verb) -> Result<u8, Failure> {
             let snapshot = named(&folder, id)?;
             if *json {
                 let text = snapshot.text().map_err(|error| failed(1, &error))?;
-                return print(text.trim_end());
+                return print_json(&text.trim_end());
             }
             print(&replay::text(lang(), &snapshot))
         }
@@ -50,7 +50,7 @@ pub(crate) fn snapshots(flags: &Flags, verb: &Verb) -> Result<u8, Failure> {
             let snapshot = named(&folder, id)?;
             let anew = replay::anew(lang_of_data(*json), &snapshot, &config, &rules_at);
             if *json {
-                return print(&replay::replay_json(&snapshot, &anew).to_string());
+                return print_json(&replay::replay_json(&snapshot, &anew));
             }
             print(&replay::replay(lang(), &snapshot, &anew))
         }

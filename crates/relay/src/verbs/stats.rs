@@ -14,7 +14,7 @@ use steady_relay::stats::tally::Tally;
 use steady_relay::stats::{Form, Options, json, text};
 use steady_relay::words::{lang, settings, start, stats as words};
 
-use super::{Failure, failed, history, print};
+use super::{Failure, failed, history, print, print_json};
 
 /// How far back it looks where nothing is said.
 const SINCE: &str = "7d";
@@ -69,11 +69,11 @@ pub(crate) fn stats(flags: &Flags, options: &Options) -> Result<u8, Failure> {
             let ended = run.ended.unwrap_or(last).max(run.started);
             let morning = Morning::of(&tally.all, ended - run.started);
             if options.json {
-                return print(&json::of_run(run.run, &run.kind, morning).to_string());
+                return print_json(&json::of_run(run.run, &run.kind, morning));
             }
             print(&morning.line(lang()))
         }
-        Of::Time(from, to) if options.json => print(&json::json(&tally, options.by, (from, to)).to_string()),
+        Of::Time(from, to) if options.json => print_json(&json::json(&tally, options.by, (from, to))),
         Of::Time(from, to) => {
             let shown = [zone.shown(from), zone.shown(to)];
             in_colour(&text::text(lang(), &tally, options.by, (&shown[0], &shown[1])))

@@ -7,7 +7,7 @@ use steady_relay::running::{Who, address, lives, look, text};
 use steady_relay::settings::Loaded;
 use steady_relay::words::{lang, status as words};
 
-use super::{Failure, block_on, failed, files, load, print};
+use super::{Failure, block_on, failed, files, load, print, print_json};
 
 /// Prints what it is doing.
 pub(crate) fn status(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
@@ -16,7 +16,7 @@ pub(crate) fn status(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
     let token = config.token.as_ref().map(Secret::expose);
     let there = block_on(async { Ok(look(at, token).await) })?;
     match there {
-        Ok(page) if as_json => print(&page.to_string()),
+        Ok(page) if as_json => print_json(&page),
         Ok(page) => print(&text::page(lang(), &at.to_string(), &page)),
         Err(who) => Err(not_there(who, &at.to_string())),
     }
@@ -30,7 +30,7 @@ pub(crate) fn health(flags: &Flags, as_json: bool) -> Result<u8, Failure> {
     let there = block_on(async { Ok(lives(at, token).await) })?;
     let lives = there.is_ok();
     if as_json {
-        let printed = print(&json!({"v": 1, "ok": lives, "address": at.to_string()}).to_string())?;
+        let printed = print_json(&json!({"v": 1, "ok": lives, "address": at.to_string()}))?;
         return Ok(there.map_or_else(|who| not_there(who, "").0, |()| printed));
     }
     there.map_err(|who| not_there(who, &at.to_string())).and_then(|()| print("ok"))

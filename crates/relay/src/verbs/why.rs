@@ -5,7 +5,7 @@ use steady_relay::local_time::Zone;
 use steady_relay::why::{self, Known, Options};
 use steady_relay::words::{self, lang};
 
-use super::{Failure, failed, history, print, say};
+use super::{Failure, failed, history, print, print_json, say};
 
 /// The most calls of one name that are counted.
 const MOST: usize = 1000;
@@ -32,7 +32,7 @@ pub(crate) fn why(flags: &Flags, options: &Options) -> Result<u8, Failure> {
     let run = call.run.map(|run| reader.run(run)).transpose().map_err(unread)?.flatten();
     let run_ended = run.as_ref().is_some_and(|run| run.ended.is_some());
     if options.json {
-        return print(&why::json(&call, run_ended, others).to_string());
+        return print_json(&why::json(&call, run_ended, others));
     }
     let when = Zone::of_system().shown(call.opened);
     let known = Known { when: &when, kind: run.as_ref().map(|run| run.kind.as_str()), run_ended };

@@ -230,7 +230,7 @@ fn unspoken(shared: &Shared, wanted: &Wanted, why: &str) {
     if shared.websockets.unspoken(&wanted.address, shared.clock.now()) {
         shared.observers.notice(&Notice::Advice(start::no_websocket(
             lang(),
-            wanted.target.upstream.url.host(),
+            wanted.target.upstream.place(),
             why,
             memory::UNSPOKEN.as_secs() / 60,
         )));

@@ -5,7 +5,7 @@ mod timeline;
 mod verdict;
 
 use clap::Args;
-use relay_core::{Fault, Lang};
+use relay_core::{Fault, Lang, plain};
 use serde_json::{Value, json};
 
 use crate::history::record::CallRecord;
@@ -47,10 +47,7 @@ pub fn text(lang: Lang, call: &CallRecord, known: Known<'_>) -> String {
     let lines = timeline::lines(lang, call, known);
     let last = verdict(lang, call, known.run_ended);
     let text = format!("{lines}\n{last}");
-    // A name from elsewhere stays a name: nothing that moves the cursor.
-    let plain: String =
-        text.chars().map(|sign| if sign.is_control() && sign != '\n' { '?' } else { sign }).collect();
-    terminal::wrapped(&plain, COLUMNS)
+    terminal::wrapped(&plain::text(&text), COLUMNS)
 }
 
 /// The call for programs: its record, with how many older ones have its name.

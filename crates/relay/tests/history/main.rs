@@ -8,10 +8,13 @@ mod child;
 mod files;
 #[cfg(test)]
 #[cfg(unix)]
+mod hostile;
+#[cfg(test)]
+#[cfg(unix)]
 mod kills;
 #[cfg(test)]
 #[path = "../settings/program.rs"]
-#[expect(dead_code, reason = "other tests use the rest")]
+#[cfg_attr(not(unix), expect(dead_code, reason = "other tests use the rest"))]
 mod program;
 #[cfg(test)]
 mod told;

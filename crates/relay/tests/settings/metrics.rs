@@ -31,9 +31,13 @@ async fn what_the_relay_did_is_read_at_a_port_of_its_own() {
     let kind = answer.header("content-type").unwrap().to_owned();
     assert_eq!((answer.status, kind.starts_with("application/openmetrics-text; version=1.0.0")), (200, true));
     let text = answer.text();
+    let of = format!(r#"{{upstream="{}",model="gpt-x"}}"#, up.addr());
+    // A lane has the name that its calls have.
+    let lane = text.lines().find(|line| line.starts_with("steady_relay_lane_waiting{")).unwrap();
+    assert!(lane.ends_with(&format!(",{} 0", of.trim_start_matches('{'))), "{lane}");
     for line in [
-        r#"steady_relay_sends_total{upstream="127.0.0.1",model="gpt-x"} 2"#,
-        r#"steady_relay_calls_saved_total{upstream="127.0.0.1",model="gpt-x"} 1"#,
+        &*format!("steady_relay_sends_total{of} 2"),
+        &*format!("steady_relay_calls_saved_total{of} 1"),
         r#"codex_retry_attempts_total{reason="overload"} 1"#,
         "codex_retry_success_rate 1.0",
         "steady_relay_open_calls 0",

@@ -173,7 +173,7 @@ async fn the_status_shows_a_call_that_waits_and_one_that_streams() {
         ("client", "codex"),
         ("dialect", "openai_responses"),
         ("operation", "generation"),
-        ("upstream", "127.0.0.1"),
+        ("upstream", &up.addr().to_string()),
         ("model", "busy"),
         ("profile", "tested"),
         ("state", "waiting"),

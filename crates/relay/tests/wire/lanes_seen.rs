@@ -227,6 +227,7 @@ async fn the_log_tells_who_is_held_and_leaks_nothing() {
             .header("authorization-2", CANARY)
             .header("x-api-key", format!("sk-proj-{CANARY}"))
     };
+    let upstream = busy.up.addr();
     let mut clients = Vec::new();
     for (number, name) in ["a", "b", "c"].into_iter().enumerate() {
         let mut client = relay_sim::Client::connect(relay.addr).await.unwrap().patience(SOON * 2);
@@ -234,10 +235,10 @@ async fn the_log_tells_who_is_held_and_leaks_nothing() {
         let call = number + 1;
         let line = match name {
             "c" => {
-                format!("[held] send=1 status=- fault=- waiting=3 model=gpt-x upstream=127.0.0.1 id=c{call}")
+                format!("[held] send=1 status=- fault=- waiting=3 model=gpt-x upstream={upstream} id=c{call}")
             }
             _ => format!(
-                "[retry] send=2 status=503 fault=at_capacity waiting={call} model=gpt-x upstream=127.0.0.1 id=c{call}"
+                "[retry] send=2 status=503 fault=at_capacity waiting={call} model=gpt-x upstream={upstream} id=c{call}"
             ),
         };
         relay.until(&line).await;
@@ -251,7 +252,6 @@ async fn the_log_tells_who_is_held_and_leaks_nothing() {
     relay.until("[lane] state=shut why=at_capacity waiting=").await;
     let said = relay.said();
     let told = said.lines().find(|line| line.starts_with("[lane] state=shut")).unwrap();
-    let upstream = busy.up.addr();
     assert!(told.contains(&format!(" model=gpt-x upstream={upstream} lane=")), "{told}");
     busy.back.release();
     busy.door.release();

@@ -37,8 +37,11 @@ async fn it_waits_sends_again_and_says_so_in_one_line_each() {
     let after = relay.said();
     assert_eq!(
         after.strip_prefix(&before).unwrap(),
-        "[retry] send=2 status=503 fault=at_capacity wait=0.0s model=gpt-x upstream=127.0.0.1 id=c1\n\
-         [done] outcome=served sends=2 waited=0.0s fault=at_capacity model=gpt-x upstream=127.0.0.1 id=c1\n"
+        format!(
+            "[retry] send=2 status=503 fault=at_capacity wait=0.0s model=gpt-x upstream={at} id=c1\n\
+             [done] outcome=served sends=2 waited=0.0s fault=at_capacity model=gpt-x upstream={at} id=c1\n",
+            at = up.addr()
+        )
     );
     // Healthy calls are silent.
     assert_eq!(client(&relay).await.ask(&plain(TURN)).await.unwrap().ending, Ending::Complete);

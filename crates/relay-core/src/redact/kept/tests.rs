@@ -143,11 +143,61 @@ fn bodies_are_read_by_their_kind_and_others_are_not_kept() {
 }
 
 #[test]
+fn texts_lose_what_stands_in_parts_of_something_else() {
+    for (words, shown) in [
+        // Claude Code's name for a user, in JSON in a string in a longer text.
+        (
+            r#"body {"metadata":{"user_id":"{\"device_id\":\"hunter2\",\"account_uuid\":\"hunter2\"}"},"n":1} sent"#,
+            r#"body {"metadata":{"user_id":"[redacted]"},"n":1} sent"#,
+        ),
+        (
+            r#"got {\"account_uuid\": \"hunter2\", \"session_id\":\"hunter2\", \"model\": \"m\"}, then"#,
+            r#"got {\"account_uuid\": \"[redacted]\", \"session_id\":\"[redacted]\", \"model\": \"m\"}, then"#,
+        ),
+        ("{'user': 'hunter2', 'n': 1} and", "{'user': '[redacted]', 'n': 1} and"),
+        (r#"a "user_id": 4711, "max_tokens": 5"#, r#"a "user_id": [redacted], "max_tokens": 5"#),
+        (
+            r#"a "tokens": ["hunter2", "b"], "org_id": {"a": {"b": "hunter2"}}."#,
+            r#"a "tokens": [redacted], "org_id": [redacted]."#,
+        ),
+        (r#"cut off in "session_id": "hunter"#, r#"cut off in "session_id": "[redacted]"#),
+        ("Cookie: session=hunter2; a=b\nHost: x", "Cookie: [redacted]\nHost: x"),
+        ("Set-Cookie: a=hunter2; Path=/", "Set-Cookie: [redacted]"),
+        ("GET /x?sv=1&sig=hunter2&sp=r and", "GET /x?sv=1&sig=[redacted]&sp=r and"),
+        (
+            "'https://b.example/c?X-Amz-Credential=hunter2&X-Amz-Signature=hunter2&x=1'",
+            "'https://b.example/c?X-Amz-Credential=[redacted]&X-Amz-Signature=[redacted]&x=1'",
+        ),
+        ("see \"https://x.example/?a=sk%2Dproj%2Dabcdef12345\".", "see \"https://x.example/?a=[redacted]\"."),
+        ("see https%3A%2F%2Fx.example%2F%3Fkey%3Dhunter2 now", "see [redacted] now"),
+        ("a=jane%40example.com 100%25", "[redacted] 100%25"),
+        (r"open C:\\Users\\jane\\x and C:\Users\jane\x", r"open C:~\\x and C:~\x"),
+    ] {
+        assert_eq!(text(words), shown);
+        assert_eq!(text(shown), shown, "once redacted is redacted");
+        assert!(!json(&json!({ "a": words })).to_string().contains("hunter2"), "{words}");
+    }
+    assert_eq!(url("/cb?code=a&state=b&error_code=c"), "/cb?code=[redacted]&state=[redacted]&error_code=c");
+}
+
+/// Whoever asks with an address may have put another one into it, and so on.
+#[test]
+fn what_holds_itself_is_read_in_no_time() {
+    for piece in ["https://x/?a=", "?a=", "&a=", "%25", "a%253D", "\"user\":", "\"user\":[", "cookie:a=", "'"]
+    {
+        let words = piece.repeat((1 << 14) / piece.len());
+        let _any = (text(&words), url(&words), json(&words.into()));
+    }
+}
+
+#[test]
 fn words_of_people_stay() {
     for words in [
         "Fix the bug in src/main.rs, please: the key `max_tokens` of gpt-5.6-sol is ignored.",
         "The model claude-sonnet-4-5-20250929 answered at 2026-11-30T11:45:00Z with 1,234 tokens",
         "请修复这个错误",
+        "a rise of 100%, or 50%+x; x%2By",
+        "if a&&b==c || d?e:f { user::new(key) }",
         "see https://docs.example/a/b?page=2",
     ] {
         assert_eq!(text(words), words);
@@ -163,6 +213,8 @@ fn secret() -> impl Strategy<Value = String> {
         "[a-z]{4,10}".prop_map(|name| format!("/home/{name}zq/notes")),
         "[a-zA-Z0-9]{36}".prop_map(|rest| format!("eyJhbGciOi{rest}")),
         "[0-9a-f]{30}".prop_map(|rest| format!("a1{rest}")),
+        "[g-z]{40}",
+        "[a-z]{4,10}".prop_map(|name| format!(r"C:\\Users\\{name}zq\\notes")),
     ]
 }
 
@@ -174,6 +226,8 @@ fn core_of(secret: &str) -> String {
         .unwrap_or_default()
         .trim_start_matches("/home/")
         .trim_end_matches("/notes")
+        .trim_start_matches(r"C:\\Users\\")
+        .trim_end_matches(r"\\notes")
         .to_owned()
 }
 

@@ -236,6 +236,7 @@ mod tests {
     #[test]
     fn settings_hold_a_secret_or_not() {
         for secret in [
+            "[upstream.x]\nurl = \"https://x/gsk_abcdef123456\"\n",
             "[relay]\ntoken = \"0123456789abcdef\"\n",
             "[upstream.gw]\nheaders = { \"x-team\" = \"blue\" }\n",
             "[upstream.gw.headers]\nx-team = \"blue\"\n",

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use relay_core::config::{LogFormat, LogLevel};
+use relay_core::plain;
 use serde_json::{Map, Value};
 
 /// The version of the JSON format.
@@ -68,10 +69,11 @@ impl Record {
     /// The line, without its end.
     pub(super) fn line(&self, format: LogFormat, medium: Medium, at: SystemTime) -> String {
         match (format, medium) {
-            (LogFormat::Json, _) => self.json(at),
-            (LogFormat::Text, Medium::Stderr) => self.text(),
+            (LogFormat::Json, _) => plain::json(&self.json(at)).into_owned(),
+            (LogFormat::Text, Medium::Stderr) => plain::text(&self.text()).into_owned(),
             (LogFormat::Text, Medium::File) => {
-                format!("{} {} {}", timestamp(at), self.level.name(), self.text().replace('\n', " / "))
+                let text = self.text().replace('\n', " / ");
+                format!("{} {} {}", timestamp(at), self.level.name(), plain::line(&text))
             }
         }
     }
