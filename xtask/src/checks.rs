@@ -71,8 +71,19 @@ const NOT_IN_CORE: [&str; 4] = ["tokio", "hyper", "tracing", "rand"];
 
 /// How the runner of the wire cases starts the relay; `RELAY` and `REPOSITORY` are filled in here,
 /// `{config}` and `{envfile}` by the runner.
-const CASES: &str = "--env-template REPOSITORY/tests/cases/env.tmpl --features tls,slow-attempt,h2,envfile,logfile,ws,ws-retry";
-const CASES_RELAY: &str = "'RELAY' serve --config {config} --env-file {envfile} --gate";
+const CASES: Playing = Playing {
+    relay: "'RELAY' serve --config {config} --env-file {envfile} --gate",
+    runner: "--env-template REPOSITORY/tests/cases/env.tmpl --features tls,slow-attempt,h2,envfile,logfile,ws,ws-retry",
+};
+/// The same for cases with two upstreams, which an env file would make one.
+const FAILOVER: Playing =
+    Playing { relay: "'RELAY' serve --config {config} --gate", runner: "--features failover" };
+
+/// How cases are played: what starts the relay, and what the runner is told.
+struct Playing {
+    relay: &'static str,
+    runner: &'static str,
+}
 
 /// Makes a test fail that would pass untested for want of a program, all of which `setup` installs.
 const NEEDS_TOOLS: &str = "STEADY_NEEDS_TOOLS";
@@ -192,11 +203,43 @@ fn cases(root: &Path) -> Result<Done> {
         return Ok(Done::Skipped("no folder of wire cases beside the repository".to_owned()));
     }
     let template = root.join("tests/cases/relay.toml.tmpl");
-    play(root, "off", &cases, &template)?;
+    play(root, &CASES, "off", (&cases, &template))?;
     let gated = root.join("target/cases-in-the-gate");
     let in_gate = in_the_gate(&cases, &template, &gated).context("the cases of the gate")?;
-    play(root, "on", &gated, &in_gate)?;
+    play(root, &CASES, "on", (&gated, &in_gate))?;
+    let failover = root.join("target/cases-with-failover");
+    let pooled = with_failover(&cases, &template, &failover).context("the cases of failover")?;
+    for gate in ["off", "on"] {
+        play(root, &FAILOVER, gate, (&failover, &pooled))?;
+    }
     Ok(Done::Passed)
+}
+
+/// Takes the cases that need a second upstream, which the others have for a trap, and writes a template that has both in
+/// a pool; where that is.
+fn with_failover(cases: &Path, template: &Path, to: &Path) -> Result<PathBuf> {
+    const TO_ALL: &str = "upstream = \"{upstream}\"";
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    fs::create_dir_all(to)?;
+    for case in fs::read_dir(cases)? {
+        let path = case?.path();
+        if path.extension().is_some_and(|end| end == "json") {
+            let case: Value = serde_json::from_slice(&fs::read(&path)?)?;
+            let needs = case["requires"].as_array();
+            if needs.is_some_and(|needs| needs.iter().any(|need| need == "failover")) {
+                fs::copy(&path, to.join(path.file_name().context("a case has a name")?))?;
+            }
+        }
+    }
+    let text = fs::read_to_string(template)?;
+    ensure!(text.contains(TO_ALL), "the template sends everything to no upstream");
+    let pool = "\n[upstream.one]\nurl = \"{upstream}\"\n\n[upstream.two]\nurl = \"{upstream2}\"\n\n\
+                [pool.both]\nmembers = [\"one\", \"two\"]\n";
+    let pooled = to.join("relay.toml.tmpl");
+    fs::write(&pooled, text.replace(TO_ALL, "upstream = \"both\"") + pool)?;
+    Ok(pooled)
 }
 
 /// Writes the cases as they have to pass in the gate, and the template that has one; where that is.
@@ -253,7 +296,7 @@ fn forget_how_long(expected: &mut Value) {
 }
 
 /// Plays the cases of a folder with the gate `on` or `off`.
-fn play(root: &Path, gate: &str, cases: &Path, template: &Path) -> Result<()> {
+fn play(root: &Path, how: &Playing, gate: &str, (cases, template): (&Path, &Path)) -> Result<()> {
     let runner = root.join("../shared/cases/run.py");
     let filled = |text: &str| {
         let relay = root.join("target/release/steady-relay");
@@ -261,8 +304,8 @@ fn play(root: &Path, gate: &str, cases: &Path, template: &Path) -> Result<()> {
     };
     let mut command = words(root, "python3");
     command.arg(&runner).arg("--cases").arg(cases).arg("--config-template").arg(template);
-    command.arg("--relay-cmd").arg(format!("{} {gate}", filled(CASES_RELAY)));
-    command.args(CASES.split(' ').map(filled));
+    command.arg("--relay-cmd").arg(format!("{} {gate}", filled(how.relay)));
+    command.args(how.runner.split(' ').map(filled));
     let mut run = command.stdout(Stdio::piped()).spawn().context("cannot start python3")?;
     let lines = BufReader::new(run.stdout.take().context("the runner has a stdout")?).lines();
     let failed = failed_cases(lines.map_while(Result::ok));
