@@ -28,7 +28,7 @@ enum Done {
     Skipped(String),
 }
 
-const CHECKS: [Check; 14] = [
+const CHECKS: [Check; 15] = [
     Check { name: "setup", what: "real clients in target/test-env", run: setup },
     Check { name: "fmt", what: "formatting", run: fmt },
     Check { name: "clippy", what: "lints", run: clippy },
@@ -53,6 +53,11 @@ const CHECKS: [Check; 14] = [
         name: "crowd",
         what: "a crowd at a service short of capacity is served, and spares it",
         run: crowd,
+    },
+    Check {
+        name: "chaos",
+        what: "behind services that misbehave nothing runs twice, and nothing is lost",
+        run: chaos,
     },
     Check { name: "clients", what: "real clients on the release program", run: clients },
 ];
@@ -139,7 +144,10 @@ fn fmt(root: &Path) -> Result<Done> {
 }
 
 fn clippy(root: &Path) -> Result<Done> {
-    passed(&mut cargo(root, &format!("clippy {CLIENT_TESTS},xtask/soak --all-targets -- -D warnings")))
+    passed(&mut cargo(
+        root,
+        &format!("clippy {CLIENT_TESTS},xtask/soak,relay-bench/chaos --all-targets -- -D warnings"),
+    ))
 }
 
 fn doc(root: &Path) -> Result<Done> {
@@ -379,6 +387,14 @@ fn crowd(root: &Path) -> Result<Done> {
         return Ok(Done::Skipped("only Linux tells what a program uses".to_owned()));
     }
     bench::crowd(root)?;
+    Ok(Done::Passed)
+}
+
+fn chaos(root: &Path) -> Result<Done> {
+    if !cfg!(target_os = "linux") {
+        return Ok(Done::Skipped("only Linux tells what a program uses".to_owned()));
+    }
+    bench::chaos(root)?;
     Ok(Done::Passed)
 }
 

@@ -10,10 +10,13 @@
 //! relay-bench instructions RELAY  starts them under valgrind, counts instructions, prints a table
 //! relay-bench gate             measures the capacity gate alone, with many calls in it
 //! relay-bench crowd RELAY      thirty agents at a service that is short of capacity, with the gate and without
+//! relay-bench chaos RELAY      fifty clients at a pool of services that misbehave in every way (feature `chaos`)
 //! relay-bench load URL SECONDS asks a relay that runs already, for a profiler to look at
 //! ```
 
 mod bare;
+#[cfg(feature = "chaos")]
+mod chaos;
 mod crowd;
 mod gate;
 mod instructions;
@@ -39,11 +42,13 @@ fn main() -> Result<()> {
         ["instructions", relay] => runtime.block_on(instructions::run(relay)),
         ["gate"] => gate::run(),
         ["crowd", relay, rest @ ..] => runtime.block_on(crowd::run(relay, rest)),
+        #[cfg(feature = "chaos")]
+        ["chaos", relay, rest @ ..] => runtime.block_on(chaos::run(relay, rest)),
         ["load", url, seconds] => runtime.block_on(load(url, seconds.parse()?)),
         _ => bail!(
             "usage: relay-bench origin | bare URL | tunnel URL | run RELAY [--rounds N] [--quick] | \
              ws RELAY [--rounds N] [--quick] | \
-             instructions RELAY | gate | crowd RELAY | load URL SECONDS"
+             instructions RELAY | gate | crowd RELAY | chaos RELAY | load URL SECONDS"
         ),
     }
 }

@@ -27,4 +27,6 @@ mod wire;
 
 pub use client::{Answer, Client, Ending, Request};
 pub use script::{Event, LineEnd, Reply, Script, Signal};
+#[cfg(feature = "tls")]
+pub use tls::Identity;
 pub use upstream::{Refused, Seen, Upstream};

@@ -18,6 +18,27 @@ impl Wire for TlsStream<TcpStream> {
     }
 }
 
+/// A key and its certificate, with which a service can come back as the same one.
+#[derive(Clone)]
+pub struct Identity {
+    pub(crate) acceptor: Acceptor,
+    /// The certificate to trust, as PEM. It is its own issuer, and good for `localhost` and `127.0.0.1`.
+    pub pem: String,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Identity")
+    }
+}
+
+impl Identity {
+    /// A fresh one.
+    pub fn new() -> io::Result<Self> {
+        self_signed().map(|(acceptor, pem)| Self { acceptor, pem })
+    }
+}
+
 /// An acceptor with a fresh certificate, and that certificate as PEM.
 pub(crate) fn self_signed() -> io::Result<(Acceptor, String)> {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];

@@ -111,6 +111,17 @@ impl Upstream {
         Ok((Self::on(listener, script.into(), Some(acceptor))?, certificate))
     }
 
+    /// Starts with TLS on this port of 127.0.0.1, as the service that this is.
+    #[cfg(feature = "tls")]
+    pub async fn start_as(
+        port: u16,
+        script: impl Into<Script>,
+        identity: &crate::tls::Identity,
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port))).await?;
+        Self::on(listener, script.into(), Some(identity.acceptor.clone()))
+    }
+
     fn on(listener: TcpListener, script: Script, tls: Option<Acceptor>) -> io::Result<Self> {
         let addr = listener.local_addr()?;
         let shared = Arc::new(Shared::new(script));
