@@ -134,9 +134,15 @@ impl Breaker {
         }
     }
 
-    /// A send was answered, and the answer belongs to the client.
+    /// An answer came to its end, whole.
     pub fn succeeded(&mut self, now: Moment) -> Option<Change> {
         self.failures.clear();
+        self.answered(now)
+    }
+
+    /// A send is being answered: it works, as far as one can see by then. The answer may still break off, so what failed
+    /// before is not forgotten.
+    pub fn answered(&mut self, now: Moment) -> Option<Change> {
         match std::mem::replace(&mut self.state, State::Closed) {
             State::Closed => None,
             State::Open { since, .. } => Some(Change::Closed { after: now.since(since) }),

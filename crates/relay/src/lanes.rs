@@ -587,6 +587,13 @@ impl Ticket {
         self.lane.tell(|gate, now, _| gate.accepted(self.call, now));
         self.probes = false;
         if self.lane.strained.load(Ordering::Relaxed) {
+            self.lane.breaks(Breaker::answered);
+        }
+    }
+
+    /// Its answer came to its end, whole.
+    pub(crate) fn served(&self) {
+        if self.lane.strained.load(Ordering::Relaxed) {
             self.lane.breaks(Breaker::succeeded);
         }
     }

@@ -14,7 +14,7 @@ use relay_core::failure::Failure;
 use relay_core::gate::{Arrival, Preset, Refusal, Report, Settled};
 use relay_core::ledger::Identity;
 use relay_core::usage::Usage;
-use relay_core::{Moment, notice};
+use relay_core::{Evidence, Fault, Moment, notice};
 
 use crate::clock::{RealDice, sleep_until, wall_ms};
 use crate::kept::KeptBody;
@@ -472,13 +472,18 @@ impl OpenCall {
         let now = self.now();
         match outcome {
             Outcome::Served => {
+                self.ticket.served();
                 if let Some(body) = self.body.known_hash() {
                     let mut ledger = self.shared.ledger();
                     ledger.forget(&Identity::new(&self.client, self.body.credential(), body));
                 }
             }
             // Once output was seen, a re-send is a call of its own.
-            Outcome::Broken | Outcome::Cut => {}
+            Outcome::Broken => {
+                let failure = Failure::of_transport(Fault::BrokenStream, Evidence::Committed);
+                self.ticket.failed(&failure, &self.shared.config.breaker);
+            }
+            Outcome::Cut => {}
             Outcome::Passed
             | Outcome::Returned
             | Outcome::Refused

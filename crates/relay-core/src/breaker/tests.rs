@@ -68,6 +68,21 @@ fn one_probe_goes_and_what_it_meets_decides() {
 }
 
 #[test]
+fn answers_that_begin_and_break_off_are_failures_all_the_same() {
+    let (rules, mut breaker) = (Rules { failures: 3, ..Rules::default() }, Breaker::default());
+    for second in 0..2 {
+        assert_eq!(breaker.answered(at(second)), None);
+        assert_eq!(breaker.failed(Fault::BrokenStream, false, &rules, at(second)), None);
+    }
+    assert_eq!(breaker.answered(at(2)), None);
+    assert!(breaker.failed(Fault::BrokenStream, false, &rules, at(2)).is_some());
+    // A probe that is answered lets others through, before it is known how that ends.
+    assert!(breaker.sends(at(32)));
+    assert!(matches!(breaker.answered(at(32)), Some(Change::Closed { .. })));
+    assert_eq!(breaker.circuit(at(32)), Circuit::Closed);
+}
+
+#[test]
 fn a_probe_that_says_nothing_makes_room_for_the_next() {
     let mut breaker = opened(&Rules::default());
     assert!(breaker.sends(at(30)));

@@ -322,6 +322,21 @@ async fn a_member_that_fails_hard_is_cut_off_and_probed_by_one() {
 }
 
 #[tokio::test]
+async fn a_member_whose_answers_break_off_is_cut_off_too() {
+    let broken = Reply::sse(wire::partial("x")).fin_without_terminator();
+    let (one, other, mut config) = two(broken, answers("y")).await;
+    config.breaker = breaker::Rules { failures: 2, ..breaker::Rules::default() };
+    let bench = Bench::with(config).await;
+    for call in 1..=2 {
+        let answer = bench.ask(&ask()).await;
+        assert!(answer.status == 200 && answer.body != stream_bytes(&wire::turn("y")), "{}", answer.text());
+        assert!(bench.story(call).await.ends_with("committed, broken"), "{}", bench.story(call).await);
+    }
+    assert_eq!(bench.ask(&ask()).await.body, stream_bytes(&wire::turn("y")));
+    assert_eq!((one.requests().len(), other.requests().len()), (2, 1));
+}
+
+#[tokio::test]
 async fn where_every_breaker_is_open_the_answer_names_each_member() {
     let (closed, other) =
         (Refused::port().unwrap(), Upstream::start(Reply::status(500).json("{}")).await.unwrap());
