@@ -110,8 +110,7 @@ impl File {
                     self.open = None;
                 }
                 let why = why.to_string();
-                let pause =
-                    self.trouble.as_ref().map_or(FIRST, |trouble| (trouble.pause * 2).min(LONGEST));
+                let pause = self.trouble.as_ref().map_or(FIRST, |trouble| (trouble.pause * 2).min(LONGEST));
                 let again = self.clock.now() + pause;
                 if self.trouble.replace(Trouble { why: why.clone(), again, pause }).is_none() {
                     (self.say)(words::history::not_recorded(lang(), &why));

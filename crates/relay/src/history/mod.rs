@@ -21,10 +21,10 @@ pub mod store;
 mod writer;
 
 pub(crate) use assemble::Assembler;
-pub use point::Point;
-pub use recorder::Recorder;
 #[cfg(feature = "history")]
 pub use file::File;
+pub use point::Point;
+pub use recorder::Recorder;
 pub use writer::Writer;
 
 use std::sync::Arc;

@@ -68,7 +68,9 @@ impl Rotating {
         let found = fs::metadata(&self.path).ok().filter(fs::Metadata::is_file);
         match (&mut self.open, found) {
             // Others may have made it shorter.
-            (Some(open), Some(found)) if open.identity == private::identity(&found) => open.size = found.len(),
+            (Some(open), Some(found)) if open.identity == private::identity(&found) => {
+                open.size = found.len()
+            }
             (open, _) => *open = None,
         }
     }
