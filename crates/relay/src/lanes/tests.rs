@@ -167,7 +167,8 @@ async fn a_lane_that_nobody_asks_any_more_is_told_of_as_open() {
     let (file, _) = LearnedFile::open(None, SystemTime::UNIX_EPOCH);
     let lanes = Lanes::new(clock.clone(), Observers::new(vec![Arc::new(Hears(hears))]), file);
     let lane = lane(&lanes, 1);
-    [(1, None), (2, pause(20))].map(|(call, told)| refused(&lane, call, told));
+    refused(&lane, 1, None);
+    refused(&lane, 2, pause(20));
     let mut ticket = Ticket::new(Arc::clone(&lane), CallId(3));
     let (arrival, waiting) = coming(&lane, 3);
     assert!(matches!(ticket.enter(arrival, waiting), Turn::Later { .. }));
