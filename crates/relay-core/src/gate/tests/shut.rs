@@ -310,7 +310,7 @@ fn one_that_nobody_asks_for_a_minute_after_it_may_be_asked_is_shown_as_open() {
         lane.passes(5.0);
         let last = lane.now;
         assert_eq!(lane.gate.forgotten_at(), None, "calls wait");
-        [1, 2].map(|call| lane.left(call));
+        (1..=2).for_each(|call| lane.left(call));
         let forgotten = lane.gate.forgotten_at().unwrap();
         assert!(forgotten >= last + span(60.0) && forgotten <= last + span(busy_until + 70.0));
         lane.now = forgotten;
@@ -321,7 +321,7 @@ fn one_that_nobody_asks_for_a_minute_after_it_may_be_asked_is_shown_as_open() {
         lane.arrive(4, 4);
         assert_eq!(lane.sent(), [(3, Reason::Timer)]);
         assert!(lane.gate.shown_shut(lane.now).is_some());
-        [3, 4].map(|call| lane.left(call));
+        (3..=4).for_each(|call| lane.left(call));
         assert!(lane.gate.shown_shut(lane.now).is_some(), "somebody has just asked");
     }
 }
