@@ -69,10 +69,9 @@ fn is_opened(method: &Method, headers: &HeaderMap) -> bool {
 
 fn ask(refusal: &guard::Refusal) -> Response<ReplyBody> {
     let lang = lang();
-    let wrong = match refusal {
-        guard::Refusal::TokenWrong => format!("<p role=\"alert\">{}</p>\n", door::token_wrong(lang)),
-        _ => String::new(),
-    };
+    let is_wrong = *refusal == guard::Refusal::TokenWrong;
+    let wrong =
+        if is_wrong { format!("<p role=\"alert\">{}</p>\n", door::token_wrong(lang)) } else { String::new() };
     let page = format!(
         "<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Steady Relay</title>\n\
