@@ -3,6 +3,7 @@
 //
 //   CHROMIUM  the browser's program      RELAY     the relay's address, http://127.0.0.1:PORT
 //   TOKEN     the relay's local token    UPSTREAM  the pretend service: POST /open and /shut change how it answers
+//   LOCKED    a relay that asks for a token, without an upstream, and KEY, its token
 //   SHOTS     where pictures go
 //
 // Each step waits until what it wants is so; it ends with 1 and one message at the first that is not.
@@ -12,7 +13,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 
-const { CHROMIUM, RELAY, UPSTREAM, TOKEN, SHOTS } = process.env;
+const { CHROMIUM, RELAY, UPSTREAM, TOKEN, LOCKED, KEY, SHOTS } = process.env;
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PORT = new URL(RELAY).port;
 const VIEWS = ["live", "charts", "settings", "log"];
@@ -351,7 +352,33 @@ async function strangers() {
   await made.close();
 }
 
-for (const step of [overload, keysAlone, everyView, tenThousand, strangers]) {
+/** A relay that asks for its token, opened by hand. */
+async function locked() {
+  const context = await browser.newContext({ viewport: { width: 360, height: 740 } });
+  const made = await context.newPage();
+  made.setDefaultTimeout(PATIENCE.timeout);
+  made.on("console", (message) => {
+    if (message.type() === "error" && !/40[13]/.test(message.text())) faults.push(`console: ${message.text()}`);
+  });
+  for (const start of ["/__steady/", "/"]) {
+    await made.goto(`${LOCKED}${start}`);
+    await made.locator("input").waitFor();
+    await accessible(made, "asking for the token");
+    await made.keyboard.type("another-token-than-it");
+    await made.keyboard.press("Enter");
+    await says(made, "[role=alert]", "the token is not the one");
+    await made.keyboard.type(KEY);
+    await made.keyboard.press("Enter");
+    await made.locator(".link-live").waitFor();
+    assert.equal(made.url(), `${LOCKED}/~${KEY}/__steady/`);
+  }
+  // With it, the root leads here as well, since it leads nowhere else.
+  await made.goto(`${LOCKED}/~${KEY}/`);
+  await made.locator(".link-live").waitFor();
+  await context.close();
+}
+
+for (const step of [locked, overload, keysAlone, everyView, tenThousand, strangers]) {
   try {
     await step();
     assert.deepEqual(faults, [], "all along");

@@ -75,7 +75,7 @@ pub fn redact(data: &[u8]) {
         // What is kept of a body or an address is looked at more closely still.
         let value = serde_json::json!({ "text": planted, "inner": serde_json::json!([planted]).to_string() });
         let kept =
-            [kept::text(&planted), kept::json(&value).to_string(), kept::answer_header("x-any", &planted)];
+            [kept::text(&planted), kept::json(value).to_string(), kept::answer_header("x-any", &planted)];
         for kept in kept {
             assert!(!kept.to_ascii_lowercase().contains("planted7"), "{planted:?} is kept as {kept:?}");
         }

@@ -143,6 +143,8 @@ struct Lane {
     shut: Option<Moment>,
     /// Long waits, one after the other.
     long: u32,
+    /// When the last of them was heard of, or a call of the lane ended.
+    last: Moment,
 }
 
 /// An open call.
@@ -314,6 +316,7 @@ impl Watch {
         for key in held.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
             self.tell(&key, at, true);
         }
+        self.nobody_waits(at);
         let every = self.settings.every;
         self.cases.retain(|(kind, _), case| {
             let since_told = case.last_told.map_or(Duration::ZERO, |told| at.since(told));
@@ -357,6 +360,9 @@ impl Watch {
     fn closed(&mut self, call: CallId, at: Moment, closing: &Closing) {
         self.stops_waiting(call, at, false);
         let Some(open) = self.calls.remove(&call) else { return };
+        if let Some(lane) = self.lanes.get_mut(&open.labels.lane) {
+            lane.last = at;
+        }
         if closing.maybe_billed_twice > 0 {
             let about = about(&open.labels, call, closing.last_fault);
             self.raise(Kind::MaybeBilledTwice, &open.labels.lane, (at, at), about);
@@ -373,9 +379,23 @@ impl Watch {
         open.is_long = true;
         let (id, about) = (open.labels.lane.clone(), about(&open.labels, call, None));
         let Some(lane) = lane_of(&mut self.lanes, &id) else { return };
-        lane.long = lane.long.saturating_add(1);
+        (lane.long, lane.last) = (lane.long.saturating_add(1), at);
         if lane.long >= most {
             self.raise(Kind::LongWaits, &id, (at, at), about);
+        }
+    }
+
+    /// Where nobody has called for long, nobody waits for long.
+    fn nobody_waits(&mut self, at: Moment) {
+        let every = self.settings.every;
+        let is_quiet = |lane: &Lane| lane.long > 0 && at.since(lane.last) >= every;
+        let quiet: Vec<_> =
+            self.lanes.iter().filter(|(_, lane)| is_quiet(lane)).map(|(id, _)| id.clone()).collect();
+        for id in quiet {
+            if self.calls.values().all(|open| open.labels.lane != id) {
+                self.over(Kind::LongWaits, &id, at);
+                self.lanes.entry(id).and_modify(|lane| lane.long = 0);
+            }
         }
     }
 

@@ -253,6 +253,8 @@ pub struct Gate {
     completions_accepted: u32,
     /// A person asks: the next call is sent whatever holds it.
     ask_now: bool,
+    /// When a call last came or went.
+    busy: Moment,
 }
 
 impl Gate {
@@ -284,6 +286,7 @@ impl Gate {
             acceptance_takes: Usual::guessed(1.5, 0.5),
             completions_accepted: 0,
             ask_now: false,
+            busy: Moment::ZERO,
         }
     }
 
@@ -357,6 +360,7 @@ impl Gate {
             shut.asked = shut.asked.max(now);
         }
         self.newcomer = Some((waiting, now));
+        self.busy = now;
     }
 
     /// The call that came last waits like all others.

@@ -1,6 +1,7 @@
 //! Takes secrets and private paths out of words that the relay shows: an upstream may echo a key, and an error
 //! of the operating system may name a home folder.
 
+mod bounded;
 pub mod kept;
 
 use std::borrow::Cow;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
-use crate::reply::{ReplyBody, text, typed};
+use crate::query::number;
+use crate::reply::{ReplyBody, as_json, text, typed};
 use crate::shared::Shared;
 use crate::words::{door, lang};
 use crate::{dashboard, history};
@@ -30,10 +31,7 @@ fn probe(shared: &Shared, method: &Method, headers: &HeaderMap, id: &str) -> Res
         return text(refusal.status(), &(door::refusal(lang(), &refusal.to_string()) + "\n"));
     }
     match shared.lanes.ask_now(id) {
-        Some(asked) => {
-            let body = serde_json::json!({ "v": 1, "lane": id, "asked": asked });
-            typed(StatusCode::OK, "application/json", format!("{body}\n").into_bytes())
-        }
+        Some(asked) => as_json(&serde_json::json!({ "v": 1, "lane": id, "asked": asked })),
         None => text(StatusCode::NOT_FOUND, &door::no_such_lane(lang())),
     }
 }
@@ -45,41 +43,25 @@ const CALLS: usize = 1000;
 /// of them that changed after that; with `before=MILLISECONDS` the ones in the history's file that were accepted before,
 /// the newest first, and no more than `limit`.
 async fn calls(shared: &Arc<Shared>, query: &str) -> Response<ReplyBody> {
-    let number = |name: &str| {
-        let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        let value = pairs.into_iter().find(|(key, _)| *key == name)?.1;
-        Some(value.parse::<u64>())
+    let [Ok(since), Ok(before), Ok(limit)] =
+        ["since", "before", "limit"].map(|key| number::<u64>(query, key))
+    else {
+        return text(StatusCode::BAD_REQUEST, &door::no_number(lang()));
     };
-    let (since, before, limit) = (number("since"), number("before"), number("limit"));
-    let is_wrong = [&since, &before, &limit].into_iter().any(|value| matches!(value, Some(Err(_))));
-    let Some(recorder) = shared.recorder.as_ref().filter(|_| !is_wrong) else {
-        let words = if is_wrong { door::no_number(lang()) } else { door::nothing_recorded(lang()) };
-        return text(if is_wrong { StatusCode::BAD_REQUEST } else { StatusCode::NOT_FOUND }, &words);
+    let Some(recorder) = &shared.recorder else {
+        return text(StatusCode::NOT_FOUND, &door::nothing_recorded(lang()));
     };
-    if let Some(Ok(before)) = before {
-        let limit = limit.and_then(Result::ok).and_then(|limit| usize::try_from(limit).ok());
-        let found = history::before(&shared.config, before, limit.unwrap_or(CALLS).min(CALLS)).await;
+    if let Some(before) = before {
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(CALLS);
+        let found = history::before(&shared.config, before, limit.min(CALLS)).await;
         return match found {
-            Ok(calls) => {
-                let page = serde_json::json!({ "v": 1, "calls": calls });
-                as_json(StatusCode::OK, serde_json::to_vec(&page))
-            }
+            Ok(calls) => as_json(&serde_json::json!({ "v": 1, "calls": calls })),
             Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("steady-relay: {why}\n")),
         };
     }
-    let (change, calls) = recorder.recent().since(since.and_then(Result::ok).unwrap_or(0));
-    let page = serde_json::json!({ "v": 1, "change": change, "lost": recorder.lost(), "calls": calls });
-    as_json(StatusCode::OK, serde_json::to_vec(&page))
-}
-
-fn as_json(status: StatusCode, json: serde_json::Result<Vec<u8>>) -> Response<ReplyBody> {
-    match json {
-        Ok(mut json) => {
-            json.push(b'\n');
-            typed(status, "application/json", json)
-        }
-        Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &format!("steady-relay: {error}\n")),
-    }
+    let (change, calls) = recorder.recent().since(since.unwrap_or(0));
+    let lost = recorder.lost();
+    as_json(&serde_json::json!({ "v": 1, "change": change, "lost": lost, "calls": calls }))
 }
 
 /// The most calls of a lane that the status page lists.
@@ -117,7 +99,9 @@ async fn answered(
         "/__steady/status" => {
             let lanes = shared.lanes.views(LISTED);
             let page = shared.status.page(shared.started, shared.clock.now(), lanes);
-            as_json(StatusCode::OK, serde_json::to_vec_pretty(&page))
+            let mut pretty = serde_json::to_vec_pretty(&page).unwrap_or_default();
+            pretty.push(b'\n');
+            typed(StatusCode::OK, "application/json", pretty)
         }
         "/__steady/calls" => calls(shared, query).await,
         _ => match dashboard::answer(shared, headers, path, query).await {

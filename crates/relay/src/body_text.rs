@@ -21,6 +21,11 @@ const AT_ONCE: usize = 2;
 const LIGHT: usize = 256 * 1024;
 const LIGHT_ENCODED: usize = 4 * 1024;
 
+/// An encoded body is read as far as so many times its bytes, or as a megabyte: a conversation packs ten times, and what
+/// packs a hundred times is made to fill memory.
+const DENSEST: usize = 100;
+const DENSE_ANYWAY: usize = 1 << 20;
+
 /// How a body is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Written {
@@ -36,7 +41,8 @@ impl Written {
         match self.encoding? {
             Encoding::Identity => Some(bytes.clone()),
             encoding @ (Encoding::Gzip | Encoding::Deflate | Encoding::Brotli | Encoding::Zstd) => {
-                decode_all(encoding, bytes, self.limit).ok().map(Bytes::from)
+                let limit = self.limit.min(bytes.len().saturating_mul(DENSEST).max(DENSE_ANYWAY));
+                decode_all(encoding, bytes, limit).ok().map(Bytes::from)
             }
         }
     }
@@ -168,6 +174,26 @@ mod tests {
         ] {
             let read = reader.read(&bytes, Written { encoding, limit: 1 << 20 }, false).await;
             assert!(read.peeked.is_none() && read.hash == Some(None), "{encoding:?}: {read:?}");
+        }
+    }
+
+    #[test]
+    fn what_packs_too_well_to_be_a_conversation_is_not_unpacked() {
+        let conversation = |turns: usize| {
+            let turn =
+                |number: usize| format!("{{\"role\":\"user\",\"content\":\"turn {number} of many\"}},");
+            (0..turns).map(turn).collect::<String>()
+        };
+        let limit = 64 << 20;
+        for (plain, is_read) in [
+            (vec![b' '; DENSE_ANYWAY], true),
+            (conversation(400_000).into_bytes(), true),
+            (vec![b' '; 32 << 20], false),
+        ] {
+            let bytes = zipped(&plain);
+            let written = Written { encoding: Some(Encoding::Gzip), limit };
+            let read = written.plain(&bytes).map(|read| read.len());
+            assert_eq!(read, is_read.then_some(plain.len()), "{} of {}", bytes.len(), plain.len());
         }
     }
 

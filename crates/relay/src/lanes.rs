@@ -251,7 +251,7 @@ struct State {
     wake: Option<Moment>,
     /// Somebody sees to that.
     driven: bool,
-    /// Since when the lane is shut, as far as observers know.
+    /// Since when the lane is shut, as far as observers know. One that nobody asks any more counts as open.
     told: Option<Moment>,
     /// Until when it is held, as far as those that wait know.
     held: Option<Moment>,
@@ -489,17 +489,19 @@ impl State {
         self.wake = wake.into_iter().chain(self.news_at(now)).min();
     }
 
-    /// When it is news that the lane is shut, where that is still to come.
+    /// When it is news that the lane is shut, or that nobody asks it any more, where that is still to come.
     fn news_at(&self, now: Moment) -> Option<Moment> {
-        let (Some((Shut::Refused(_) | Shut::Slow, since)), None) = (self.gate.shut(), self.told) else {
-            return None;
+        let at = match (self.gate.shown_shut(now), self.told) {
+            (Some((Shut::Refused(_) | Shut::Slow, since)), None) => Some(since + NEWS),
+            (Some(_), Some(_)) => self.gate.forgotten_at(),
+            (Some((Shut::Full, _)) | None, None) | (None, Some(_)) => None,
         };
-        Some(since + NEWS).filter(|at| *at > now)
+        at.filter(|at| *at > now)
     }
 
     /// What observers do not know yet.
     fn news(&mut self, now: Moment) -> Option<What> {
-        match (self.gate.shut(), self.told) {
+        match (self.gate.shown_shut(now), self.told) {
             (Some((why @ (Shut::Refused(_) | Shut::Slow), since)), None)
                 if now.since(since) >= NEWS && self.gate.waiting() > 0 =>
             {

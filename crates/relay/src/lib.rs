@@ -50,6 +50,7 @@ mod parked;
 mod private;
 mod profile;
 pub mod proxy;
+mod query;
 pub mod recorded;
 pub mod reload;
 pub mod replay;

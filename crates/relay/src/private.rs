@@ -38,6 +38,27 @@ pub(crate) fn close(file: &File) -> io::Result<()> {
     Ok(())
 }
 
+/// The same, unless a link leads to it: that has the mode which somebody gave it, and may be others' business.
+pub(crate) fn close_own(path: &Path, file: &File) -> io::Result<()> {
+    if fs::symlink_metadata(path)?.is_symlink() { Ok(()) } else { close(file) }
+}
+
+/// What tells one file from another.
+#[cfg(unix)]
+pub(crate) type Identity = (u64, u64);
+/// Nothing tells one file from another, so only one that is gone is noticed.
+#[cfg(not(unix))]
+pub(crate) type Identity = ();
+
+#[cfg(unix)]
+pub(crate) fn identity(found: &fs::Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt as _;
+    (found.dev(), found.ino())
+}
+
+#[cfg(not(unix))]
+pub(crate) const fn identity(_found: &fs::Metadata) -> Identity {}
+
 /// Reads a file, and closes it to others. What is no file, or holds more than `most` bytes, is an error.
 pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let (file, bytes) = opened(path, most)?;

@@ -463,6 +463,19 @@ pub(crate) fn typed(status: StatusCode, kind: &'static str, body: Vec<u8>) -> Re
     response
 }
 
+/// One line of JSON.
+pub(crate) fn json_line(data: &impl serde::Serialize) -> Vec<u8> {
+    // None of the types that are told can fail to become text.
+    let mut line = serde_json::to_vec(data).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// The same as an answer of one of our own endpoints.
+pub(crate) fn as_json(data: &impl serde::Serialize) -> Response<ReplyBody> {
+    typed(StatusCode::OK, "application/json", json_line(data))
+}
+
 /// Hands on an answer that no call stands behind.
 pub(crate) fn pass_on(answer: Response<AnswerBody>) -> Response<ReplyBody> {
     let (head, body) = answer.into_parts();

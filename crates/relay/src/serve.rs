@@ -31,7 +31,7 @@ use crate::waiting::Company;
 use crate::websocket::{self, Door};
 use crate::wishes::{self, Wishes};
 use crate::words::{door, lang};
-use crate::{admin, tunnel};
+use crate::{admin, dashboard, tunnel};
 
 /// Serves one request.
 ///
@@ -316,6 +316,9 @@ fn in_refusing_words(shared: &Shared, parts: &Parts, path: &str, refused: Refuse
         path => path,
     };
     shared.observers.notice(&Notice::TurnedAway { status, code: refused.code, path: label(shown) });
+    if let Some(page) = dashboard::entrance::answer(&shared.guard, parts, refused.code == "no_upstream") {
+        return page;
+    }
     let (content_type, body) = if kind == Kind::Codex {
         // Codex prints the text of a 400 as it is.
         ("text/plain; charset=utf-8", words)

@@ -69,7 +69,7 @@ function LaneCard({ lane, age, ask }: { lane: Lane; age: number; ask: (() => voi
         </p>
       )}
       <p class="lane-facts">
-        {facts.length > 0 ? facts.join(" · ") : <span class="muted">{says.say("lane_idle")}</span>}
+        {facts.length > 0 ? facts.join(" · ") : <span class="muted">{says.say(isShut ? "lane_unasked" : "lane_idle")}</span>}
         {next !== undefined && lane.waiting > 0 && (
           <strong> · {next > 0 ? says.say("lane_next", says.span(next)) : says.say("lane_due")}</strong>
         )}

@@ -135,6 +135,25 @@ fn three_long_waits_in_a_row_are_told_and_a_short_one_ends_that() {
 }
 
 #[test]
+fn where_nobody_calls_any_more_nobody_waits_for_long() {
+    let mut watch = Watch::default();
+    for call in 1..=3 {
+        watch.see(CallId(call), at(0), &opened("a"));
+        watch.see(CallId(call), at(0), &in_line());
+    }
+    assert_eq!(short(&watch.tick(at(50))), "+long_waits 0s");
+    let left = Event::CallClosed(Closing::new(Outcome::ClientLeft));
+    for call in 1..=2 {
+        assert_eq!(short(&watch.see(CallId(call), at(100), &left)), "");
+    }
+    assert_eq!(short(&watch.tick(at(800))), "", "one still waits");
+    watch.see(CallId(3), at(800), &left);
+    assert_eq!(short(&watch.tick(at(1399))), "");
+    assert_eq!(short(&watch.tick(at(1400))), "-long_waits 1350s");
+    assert_eq!(short(&watch.tick(at(9000))), "");
+}
+
+#[test]
 fn a_spent_quota_is_told_every_ten_minutes_with_how_many_came_between_and_ends_with_an_answer() {
     let mut watch = Watch::default();
     watch.see(CallId(1), at(0), &opened("a"));

@@ -74,6 +74,7 @@ impl Gate {
         let Settled { report, back } = settled;
         let Some(sent) = self.sends.take(call) else { return };
         self.seat_newcomer();
+        self.busy = now;
         let Waiting { session, weight, .. } = sent.waiting;
         self.sessions.ended(session, weight);
         if report == Report::Other {
@@ -197,6 +198,7 @@ impl Gate {
             return;
         };
         self.seat_newcomer();
+        self.busy = now;
         self.sessions.ended(session, weight);
         if !plain {
             let news = self.sessions.is_news(session, now);
@@ -233,6 +235,7 @@ impl Gate {
     pub fn left(&mut self, call: CallId, unsent: bool, now: Moment) {
         if self.waits(call) || self.reason(call).is_some() || self.running.contains_key(&call) {
             self.seat_newcomer();
+            self.busy = now;
         }
         if let Some(waiting) = self.line.remove(call).or_else(|| self.plain.remove(call)) {
             debug_assert_eq!(waiting.call, call, "a call leaves as itself");

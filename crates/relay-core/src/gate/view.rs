@@ -9,6 +9,10 @@ use crate::event::CallId;
 use crate::fault::Fault;
 use crate::moment::Moment;
 
+/// So long after its next call would be sent at once a lane that nobody asks is no longer shown as shut: clients that were
+/// sent away come again sooner.
+const FORGOTTEN: Duration = Duration::from_secs(60);
+
 /// Why a lane is shut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shut {
@@ -48,7 +52,7 @@ pub struct Place {
 /// A lane at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
-    /// Why it is shut and since when; `None`: it is open.
+    /// Why it is shut and since when; `None`: it is open, or nobody asks it any more.
     pub shut: Option<(Shut, Moment)>,
     /// When the next call is sent, as far as time alone decides it.
     pub next: Option<Moment>,
@@ -94,7 +98,7 @@ impl Gate {
         let mut line = self.line.shown(most);
         line.extend(self.plain.shown(most.saturating_sub(line.len())));
         View {
-            shut: self.shut(),
+            shut: self.shown_shut(now),
             next,
             hold,
             waiting: self.waiting(),
@@ -108,5 +112,22 @@ impl Gate {
             random: self.is_random(),
             circuit: Circuit::Closed,
         }
+    }
+
+    /// Why the lane is shut and since when, for those who look at it. Not where the next call would be sent at once, and
+    /// has been awaited for a minute: what was heard last is old, and holds nobody. The gate itself keeps it in mind, so
+    /// that of many calls which come then one asks first.
+    #[must_use]
+    pub fn shown_shut(&self, now: Moment) -> Option<(Shut, Moment)> {
+        self.shut().filter(|_| self.forgotten_at().is_none_or(|at| now < at))
+    }
+
+    /// When that is; `None`: it is open, or in use.
+    #[must_use]
+    pub fn forgotten_at(&self) -> Option<Moment> {
+        let shut = self.shut.filter(|_| self.is_idle())?;
+        let rate = if self.rules.rate { self.rate.holds_until(self.busy) } else { None };
+        let free = shut.due().max(self.hold).max(self.busy);
+        Some(rate.map_or(free, |rate| rate.max(free)) + FORGOTTEN)
     }
 }

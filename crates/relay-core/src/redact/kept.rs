@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{GONE, is_no_id, push_without_home, redact, runs, unescaped};
+use super::{GONE, bounded, is_no_id, push_without_home, redact, runs, unescaped};
 
 /// JSON within texts within JSON is read so deep, and addresses within addresses.
 const DEEPEST: u32 = 6;
@@ -233,7 +233,7 @@ pub fn body(content_type: Option<&str>, bytes: &[u8]) -> Option<Body> {
         return Some(Body::Text(pairs(words, 0)));
     }
     if kind == "application/json" || kind.ends_with("+json") {
-        return Some(Body::Json(json(&serde_json::from_slice(bytes).ok()?)));
+        return Some(Body::Json(json(bounded::read(bytes)?)));
     }
     let is_text =
         kind.starts_with("text/") || ["application/x-ndjson", "application/jsonl"].contains(&&*kind);
@@ -247,9 +247,10 @@ fn lines(text: &str) -> String {
             Some(rest) => ("data: ", rest.trim_start()),
             None => ("", line),
         };
-        match serde_json::from_str::<Value>(rest) {
-            Ok(value @ (Value::Object(_) | Value::Array(_))) => format!("{field}{}", json(&value)),
-            Ok(_) | Err(_) => self::text(line),
+        // Most lines hold none, and need not be read for that.
+        match rest.starts_with(['{', '[']).then(|| bounded::read(rest.as_bytes())).flatten() {
+            Some(value) => format!("{field}{}", json(value)),
+            None => self::text(line),
         }
     };
     // What spans lines, as a key in its armour does.
@@ -258,28 +259,30 @@ fn lines(text: &str) -> String {
 
 /// JSON without secrets: by the names of fields, by how values look, and within values that are JSON themselves.
 #[must_use]
-pub fn json(value: &Value) -> Value {
+pub fn json(value: Value) -> Value {
     within(value, 0)
 }
 
-fn within(value: &Value, depth: u32) -> Value {
+/// Piece by piece in the place of what was there: a copy would be as large again.
+fn within(value: Value, depth: u32) -> Value {
     match value {
-        Value::Null | Value::Bool(_) => value.clone(),
+        Value::Null | Value::Bool(_) => value,
         Value::Number(number) => {
             // As long as the number of a card or an account.
             let digits = number.to_string();
-            if digits.bytes().filter(u8::is_ascii_digit).count() > 17 { GONE.into() } else { value.clone() }
+            if digits.bytes().filter(u8::is_ascii_digit).count() > 17 { GONE.into() } else { number.into() }
         }
-        Value::String(words) => string(words, depth).into(),
-        Value::Array(all) => all.iter().map(|one| within(one, depth)).collect(),
+        Value::String(words) => string(&words, depth).into(),
+        Value::Array(mut all) => {
+            all.iter_mut().for_each(|one| *one = within(one.take(), depth));
+            all.into()
+        }
         Value::Object(fields) => {
-            let mut out = Map::new();
-            for (name, value) in fields {
-                let hidden = is_telling(name) && !is_count(name, value);
-                let shown = if hidden { hide(value) } else { within(value, depth) };
-                out.insert(text(name), shown);
-            }
-            out.into()
+            let one = |(name, value): (String, Value)| {
+                let hidden = is_telling(&name) && !is_count(&name, &value);
+                (text(&name), if hidden { hide(value) } else { within(value, depth) })
+            };
+            fields.into_iter().map(one).collect::<Map<_, _>>().into()
         }
     }
 }
@@ -298,10 +301,10 @@ fn counts(value: &Value) -> bool {
     }
 }
 
-fn hide(value: &Value) -> Value {
+fn hide(value: Value) -> Value {
     match value {
-        Value::Null | Value::Bool(_) => value.clone(),
-        Value::String(text) if text.is_empty() => value.clone(),
+        Value::Null | Value::Bool(_) => value,
+        Value::String(text) if text.is_empty() => text.into(),
         Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => GONE.into(),
     }
 }
@@ -310,9 +313,9 @@ fn string(words: &str, depth: u32) -> String {
     let trimmed = words.trim();
     if depth < DEEPEST
         && trimmed.starts_with(['{', '['])
-        && let Ok(inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str::<Value>(trimmed)
+        && let Some(inner) = bounded::read(trimmed.as_bytes())
     {
-        return within(&inner, depth + 1).to_string();
+        return within(inner, depth + 1).to_string();
     }
     text(words)
 }

@@ -23,7 +23,7 @@ pub(super) async fn run(shared: Arc<Shared>, message: Arc<Message>) -> Result<()
         command.env_remove(name);
     }
     command.envs(message.variables.iter().map(|(name, value)| (name, value))).kill_on_drop(true);
-    // Whatever it starts ends with it.
+    // Whatever it starts ends with it, but for what goes out of its way to be on its own.
     #[cfg(unix)]
     command.process_group(0);
     let mut child = Group(

@@ -10,9 +10,9 @@ use relay_core::Moment;
 use serde::Serialize;
 use tokio::sync::Mutex;
 
-use super::{number, value};
 use crate::clock::wall_ms;
 use crate::history::{self, Point};
+use crate::query::{number, value};
 use crate::reply::{ReplyBody, text, typed};
 use crate::shared::Shared;
 use crate::words::{door, lang};

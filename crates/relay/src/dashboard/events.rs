@@ -21,8 +21,9 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
-use super::{LISTENERS, value};
+use super::LISTENERS;
 use crate::clock::wall_ms;
+use crate::query::value;
 use crate::reply::{ReplyBody, text};
 use crate::shared::Shared;
 use crate::words::{door, lang};

@@ -7,12 +7,14 @@
 //! /__steady/heat     charts   how often a model had no capacity, by hour and weekday
 //! /__steady/config   here     the settings in force, secrets masked
 //! /__steady/log      here     the last lines of the log
+//! elsewhere          entrance a browser that was turned away is asked for the token, or led here
 //! ```
 //!
 //! All of it only reads: nothing that may have run is run again from here. It asks what others keep, at its own pace, so
 //! that nobody who looks slows a call. [`crate::guard`] has said before that the request comes from this machine's user.
 
 mod charts;
+pub(crate) mod entrance;
 mod events;
 mod files;
 
@@ -24,7 +26,8 @@ use tokio::sync::Semaphore;
 
 use crate::clock::drawn;
 use crate::observe::tail::Tail;
-use crate::reply::{ReplyBody, text, typed};
+use crate::query::number;
+use crate::reply::{ReplyBody, as_json, text};
 use crate::settings::Shown;
 use crate::shared::Shared;
 use crate::words::{door, lang};
@@ -139,19 +142,4 @@ fn log(shared: &Shared, query: &str) -> Response<ReplyBody> {
     let (last, lines) =
         shared.board.tail.get().map_or((0, Vec::new()), |tail| tail.since(since.unwrap_or(0)));
     as_json(&json!({ "v": 1, "last": last, "lines": lines }))
-}
-
-fn as_json(page: &serde_json::Value) -> Response<ReplyBody> {
-    typed(StatusCode::OK, "application/json", format!("{page}\n").into_bytes())
-}
-
-/// The value of a key in a query.
-fn value<'a>(query: &'a str, key: &str) -> Option<&'a str> {
-    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.into_iter().find(|(name, _)| *name == key).map(|(_, value)| value)
-}
-
-/// The same where it is a number.
-fn number<N: std::str::FromStr>(query: &str, key: &str) -> Result<Option<N>, N::Err> {
-    value(query, key).map(str::parse).transpose()
 }

@@ -10,6 +10,8 @@
 //! [`relay_core::event`].
 
 pub(crate) mod assemble;
+#[cfg(feature = "history")]
+mod file;
 mod point;
 pub mod recent;
 pub mod record;
@@ -19,10 +21,10 @@ pub mod store;
 mod writer;
 
 pub(crate) use assemble::Assembler;
+#[cfg(feature = "history")]
+pub use file::File;
 pub use point::Point;
 pub use recorder::Recorder;
-#[cfg(feature = "history")]
-pub use writer::File;
 pub use writer::Writer;
 
 use std::sync::Arc;
@@ -100,18 +102,7 @@ fn writer(
         pid: std::process::id(),
     };
     let bounds = store::Bounds { age: config.history.max_age, size: config.history.max_size };
-    let say = Arc::new(std::sync::Mutex::new(say));
-    let told = Arc::clone(&say);
-    let say_it = move |words: String| told.lock().unwrap_or_else(std::sync::PoisonError::into_inner)(words);
-    match File::open(&path, &run, bounds, Arc::clone(clock), Box::new(say_it)) {
-        Ok(file) => Writer::to(file),
-        Err(why) => {
-            say.lock().unwrap_or_else(std::sync::PoisonError::into_inner)(
-                crate::words::history::not_recorded(crate::words::lang(), &why.to_string()),
-            );
-            Writer::without(why.to_string())
-        }
-    }
+    Writer::to(File::new(path, run, bounds, Arc::clone(clock), Box::new(say)))
 }
 
 #[cfg(not(feature = "history"))]

@@ -57,14 +57,21 @@ impl Line {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
     }
 
-    /// What came, after the time to gather; `None`: it is over.
-    fn take(&self) -> Option<Vec<Seen>> {
+    /// What came, after the time to gather: nothing, where nothing comes for so long. `None`: it is over.
+    fn take(&self, most: Option<Duration>) -> Option<Vec<Seen>> {
+        let nothing = |queue: &mut Queue| queue.events.is_empty() && !queue.ends;
         let queue = self.queue();
-        let queue = self.news.wait_while(queue, |queue| queue.events.is_empty() && !queue.ends);
-        let queue = queue.unwrap_or_else(PoisonError::into_inner);
-        let gathered =
-            self.news.wait_timeout_while(queue, GATHER, |queue| !queue.ends && queue.events.len() < ROOM);
-        let mut queue = gathered.unwrap_or_else(PoisonError::into_inner).0;
+        let mut queue = match most {
+            Some(most) => {
+                self.news.wait_timeout_while(queue, most, nothing).unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => self.news.wait_while(queue, nothing).unwrap_or_else(PoisonError::into_inner),
+        };
+        if !nothing(&mut queue) {
+            let gathers = |queue: &mut Queue| !queue.ends && queue.events.len() < ROOM;
+            let gathered = self.news.wait_timeout_while(queue, GATHER, gathers);
+            queue = gathered.unwrap_or_else(PoisonError::into_inner).0;
+        }
         let events = std::mem::take(&mut queue.events);
         (!events.is_empty() || !queue.ends).then_some(events)
     }
@@ -98,7 +105,7 @@ impl Recorder {
         std::thread::Builder::new().name("history".to_owned()).spawn(move || {
             let _alive = alive;
             let mut assembler = Assembler::default();
-            while let Some(events) = taken.take() {
+            while let Some(events) = taken.take(writer.next_try()) {
                 let unknown =
                     events.iter().filter(|seen| !assembler.see(seen.call, seen.at, seen.wall, &seen.event));
                 let unknown = unknown.count() as u64;
@@ -107,9 +114,10 @@ impl Recorder {
                 for call in &mut changed {
                     call.run = writer.run();
                 }
-                taken.lost.fetch_add(writer.write(&changed), Ordering::Relaxed);
+                // First: a file that is locked or slow must not keep those waiting who look at the relay.
+                put.put(changed.iter().cloned());
+                taken.lost.fetch_add(writer.write(changed), Ordering::Relaxed);
                 taken.set_trouble(writer.trouble());
-                put.put(changed);
             }
             writer.end();
         })?;

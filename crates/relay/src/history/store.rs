@@ -17,8 +17,10 @@ use super::record::CallRecord;
 use crate::private;
 use crate::words::{self, lang};
 
-/// How long one process waits for another that writes.
+/// How long a reader waits for who writes.
 const BUSY: Duration = Duration::from_secs(5);
+/// How long a relay waits for another that writes: it comes back, and has other things to do.
+const BUSY_TO_WRITE: Duration = Duration::from_secs(1);
 /// So much of the oldest goes at a time where the file is too large: a tenth.
 const SHARE: i64 = 10;
 
@@ -28,6 +30,14 @@ pub enum StoreError {
     /// The file cannot be opened, read or written.
     #[error("{}", words::history::unusable(lang(), &path.display().to_string(), why))]
     File {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        why: String,
+    },
+    /// What lies there is no database, or a broken one.
+    #[error("{}", words::history::unusable(lang(), &path.display().to_string(), why))]
+    Damaged {
         /// The file.
         path: PathBuf,
         /// What SQLite said.
@@ -44,6 +54,18 @@ pub enum StoreError {
     /// There is none.
     #[error("{}", words::history::missing(lang(), &.0.display().to_string()))]
     Missing(PathBuf),
+}
+
+impl StoreError {
+    /// What SQLite says of this file.
+    fn of(path: &Path, why: &rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        let (path, said) = (path.to_owned(), why.to_string());
+        match why.sqlite_error_code() {
+            Some(NotADatabase | DatabaseCorrupt) => Self::Damaged { path, why: said },
+            _ => Self::File { path, why: said },
+        }
+    }
 }
 
 /// What is kept of it, and no more.
@@ -84,6 +106,8 @@ pub struct RunRecord {
 pub struct Store {
     path: PathBuf,
     connection: Connection,
+    /// What lay at the path when it was opened.
+    identity: Option<private::Identity>,
 }
 
 /// Opened for writing, and what there is to tell about that.
@@ -105,7 +129,7 @@ impl Store {
         match opened.store.begin(run, now) {
             Ok(number) => Ok((opened, number)),
             // Its first page alone tells nothing of the others.
-            Err(StoreError::File { .. }) if is_damaged(path) => {
+            Err(StoreError::Damaged { .. }) => {
                 drop(opened);
                 let mut fresh = Self::in_place_of(path)?;
                 let number = fresh.store.begin(run, now)?;
@@ -126,7 +150,7 @@ impl Store {
         }
         make_private(path).map_err(|why| error(&why))?;
         match Self::try_open(path) {
-            Err(StoreError::File { .. }) if is_damaged(path) => Self::in_place_of(path),
+            Err(StoreError::Damaged { .. }) => Self::in_place_of(path),
             opened => Ok(Opened { store: opened?, damaged: None }),
         }
     }
@@ -140,21 +164,28 @@ impl Store {
     }
 
     fn try_open(path: &Path) -> Result<Self, StoreError> {
-        let error = |why: rusqlite::Error| StoreError::File { path: path.to_owned(), why: why.to_string() };
+        let error = |why: rusqlite::Error| StoreError::of(path, &why);
         let mut connection = Connection::open(path).map_err(error)?;
-        connection.busy_timeout(BUSY).map_err(error)?;
+        connection.busy_timeout(BUSY_TO_WRITE).map_err(error)?;
         let found = schema::version(&connection).map_err(error)?;
         if found > schema::VERSION {
             return Err(StoreError::Newer { path: path.to_owned(), found });
         }
         schema::prepare(&mut connection).map_err(error)?;
-        Ok(Self { path: path.to_owned(), connection })
+        Ok(Self { path: path.to_owned(), connection, identity: identity(path) })
     }
 
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether the path still leads to the file that is open: what is written to another is lost.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        let found = identity(&self.path);
+        found.is_some() && found == self.identity
     }
 
     /// A run begins; its number.
@@ -174,7 +205,11 @@ impl Store {
     ///
     /// # Errors
     /// Where they cannot be written.
-    pub fn write(&mut self, run: i64, calls: &[CallRecord]) -> Result<(), StoreError> {
+    pub fn write<'a>(
+        &mut self,
+        run: i64,
+        calls: impl IntoIterator<Item = &'a CallRecord>,
+    ) -> Result<(), StoreError> {
         let written = (|| {
             let transaction = self.connection.transaction()?;
             for call in calls {
@@ -245,7 +280,7 @@ impl Store {
     }
 
     fn error(&self, why: &rusqlite::Error) -> StoreError {
-        StoreError::File { path: self.path.clone(), why: why.to_string() }
+        StoreError::of(&self.path, why)
     }
 }
 
@@ -265,7 +300,7 @@ impl Reader {
         if !path.exists() {
             return Err(StoreError::Missing(path.to_owned()));
         }
-        let error = |why: rusqlite::Error| StoreError::File { path: path.to_owned(), why: why.to_string() };
+        let error = |why: rusqlite::Error| StoreError::of(path, &why);
         // Not read-only: a write-ahead log that a killed relay left behind has to be put in its place.
         let connection =
             Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(error)?;
@@ -290,7 +325,7 @@ impl Reader {
     /// Tells an error of a question.
     #[must_use]
     pub fn error(&self, why: &rusqlite::Error) -> StoreError {
-        StoreError::File { path: self.path.clone(), why: why.to_string() }
+        StoreError::of(&self.path, why)
     }
 
     /// The last calls that were accepted before this moment, the newest first.
@@ -397,22 +432,11 @@ fn make_private(path: &Path) -> io::Result<()> {
         return Err(io::Error::other("this is no file"));
     }
     let file = private::options().create(true).truncate(false).write(true).open(path)?;
-    private::close(&file)
+    private::close_own(path, &file)
 }
 
-/// Whether what lies there is no database, or a broken one: not one that is merely locked or out of reach.
-fn is_damaged(path: &Path) -> bool {
-    let asked = Connection::open(path).and_then(|connection| {
-        connection.busy_timeout(BUSY)?;
-        connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
-    });
-    match asked {
-        Ok(said) => said != "ok",
-        Err(why) => matches!(
-            why.sqlite_error_code(),
-            Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt)
-        ),
-    }
+fn identity(path: &Path) -> Option<private::Identity> {
+    fs::metadata(path).ok().as_ref().map(private::identity)
 }
 
 /// Puts a damaged file aside with what belongs to it, under a name that is free.
@@ -438,4 +462,4 @@ fn put_aside(path: &Path) -> io::Result<PathBuf> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

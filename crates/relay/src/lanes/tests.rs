@@ -4,7 +4,7 @@ use relay_core::fault::Fault;
 use relay_core::gate::{Class, Preset, Report};
 
 use super::*;
-use crate::clock::SystemClock;
+use crate::clock::{SystemClock, TokioClock};
 use crate::credential::account_key;
 
 fn lanes() -> Lanes {
@@ -21,8 +21,8 @@ fn lane(lanes: &Lanes, model: usize) -> Arc<Lane> {
     lanes.lane(&made, Vec::new)
 }
 
-/// A call comes to this lane, is refused, and leaves.
-fn refused(lane: &Arc<Lane>, call: u64, told: Option<Duration>) {
+/// A call that comes to this lane now.
+fn coming(lane: &Lane, call: u64) -> (Arrival, Waiting) {
     let now = lane.clock.now();
     let arrival = Arrival {
         call: CallId(call),
@@ -38,7 +38,12 @@ fn refused(lane: &Arc<Lane>, call: u64, told: Option<Duration>) {
         plain: false,
     };
     let until = now + Duration::from_secs(60);
-    let waiting = Waiting { not_before: None, until, bears: until, plain: false, in_line: true };
+    (arrival, Waiting { not_before: None, until, bears: until, plain: false, in_line: true })
+}
+
+/// A call comes to this lane, is refused, and leaves.
+fn refused(lane: &Arc<Lane>, call: u64, told: Option<Duration>) {
+    let (arrival, waiting) = coming(lane, call);
     let mut ticket = Ticket::new(Arc::clone(lane), CallId(call));
     assert!(matches!(ticket.enter(arrival, waiting), Turn::Now));
     ticket.sends();
@@ -138,4 +143,41 @@ fn where_no_number_of_places_is_stated_any_more_nobody_waits_for_one() {
     assert_eq!(places(&lane), None);
     lanes.renumber(|_, _| NonZeroU32::new(2));
     assert_eq!(places(&lane), Some(2));
+}
+
+/// Hears what lanes do, and passes it on.
+struct Hears(std::sync::mpsc::Sender<What>);
+
+impl crate::observe::Observer for Hears {
+    fn see(&self, _call: CallId, _at: Moment, _event: &relay_core::event::Event) {}
+
+    fn notice(&self, notice: &Notice) {
+        if let Notice::Lane(change) = notice {
+            self.0.send(change.what).unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lane_that_nobody_asks_any_more_is_told_of_as_open() {
+    let (hears, heard) = std::sync::mpsc::channel();
+    let clock = Arc::new(TokioClock::starting_at(SystemTime::UNIX_EPOCH));
+    let (file, _) = LearnedFile::open(None, SystemTime::UNIX_EPOCH);
+    let lanes = Lanes::new(clock.clone(), Observers::new(vec![Arc::new(Hears(hears))]), file);
+    let lane = lane(&lanes, 1);
+    refused(&lane, 1, None);
+    refused(&lane, 2, pause(20));
+    let mut ticket = Ticket::new(Arc::clone(&lane), CallId(3));
+    let (arrival, waiting) = coming(&lane, 3);
+    assert!(matches!(ticket.enter(arrival, waiting), Turn::Later { .. }));
+    tokio::time::sleep(NEWS * 2).await;
+    assert!(matches!(heard.try_recv(), Ok(What::LaneShut { waiting: 1, .. })));
+    drop(ticket);
+    let begun = clock.now();
+    while heard.try_recv().is_err() {
+        assert!(clock.now().since(begun) < Duration::from_secs(100), "it is never told of");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert!(clock.now().since(begun) >= Duration::from_secs(60));
+    assert_eq!(lanes.views(1)[0].1.shut, None);
 }

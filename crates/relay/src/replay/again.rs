@@ -50,12 +50,16 @@ pub(super) fn again(record: &CallRecord, config: &Config, seed: u64) -> Option<E
     plan.before.steps = steps;
     let call = Call::new(plan, Moment::ZERO);
     let dice = SeededDice::new(seed ^ record.call ^ record.opened.rotate_left(32));
-    let again = Again { record, config, call, now: Moment::ZERO, dice, steps };
+    let mut sends: Vec<_> = record.sends.iter().collect();
+    sends.sort_by_key(|of| of.send);
+    let again = Again { record, sends, config, call, now: Moment::ZERO, dice, steps };
     again.runs()
 }
 
 struct Again<'a> {
     record: &'a CallRecord,
+    /// Its sends by their numbers: a file may have any number of them, in any order.
+    sends: Vec<&'a SendRecord>,
     config: &'a Config,
     call: Call,
     now: Moment,
@@ -64,7 +68,7 @@ struct Again<'a> {
     steps: wait::Steps,
 }
 
-impl Again<'_> {
+impl<'a> Again<'a> {
     fn runs(mut self) -> Option<Ended> {
         loop {
             match self.call.next(self.now) {
@@ -86,13 +90,13 @@ impl Again<'_> {
     /// Waits as the recorded call did, or by its own curve; some end, where the call ends meanwhile.
     fn waits(&mut self, waiting: Waiting) -> Option<Ended> {
         let next = self.call.sends() + 1;
-        let recorded = self.send(next).and_then(|of| of.wait);
+        let recorded = self.send(next).and_then(|of| of.wait.as_ref());
         // A first turn that was there at once is no wait of a record.
         let at_once = self.send(next).filter(|_| next == 1 && recorded.is_none()).and_then(|of| of.began);
-        let took = recorded.as_ref().map_or(at_once, |wait| wait.took).map(Duration::from_millis);
+        let took = recorded.map_or(at_once, |wait| wait.took).map(Duration::from_millis);
         let took = took.unwrap_or_default();
         let own = waiting.not_before.unwrap_or(self.now).max(self.now);
-        let until = match &recorded {
+        let until = match recorded {
             // Its turn comes when it came.
             _ if waiting.in_line => own.max(self.now + took),
             // What its lane added to its curve.
@@ -141,7 +145,7 @@ impl Again<'_> {
 
     /// What the upstream asked for last.
     fn last_told(&self) -> Option<Duration> {
-        let failed = self.send(self.call.sends()).and_then(|of| of.failed)?;
+        let failed = self.send(self.call.sends()).and_then(|of| of.failed.as_ref())?;
         failed.told.map(Duration::from_millis)
     }
 
@@ -167,8 +171,9 @@ impl Again<'_> {
         if let Some(left) = self.leaves(self.now) {
             return Some(Some(left));
         }
-        let failure: Failure = rebuild::failure(self.record, &of, self.config)?;
-        let wait = self.send(number + 1).and_then(|next| next.wait).filter(|wait| wait.why != WaitWhy::Line);
+        let failure: Failure = rebuild::failure(self.record, of, self.config)?;
+        let next = self.send(number.saturating_add(1));
+        let wait = next.and_then(|next| next.wait.as_ref()).filter(|wait| wait.why != WaitWhy::Line);
         let profile = self.call.profile().clone();
         let fell = match wait.and_then(|wait| wait.planned) {
             Some(planned) => Fell::To(planned),
@@ -187,14 +192,14 @@ impl Again<'_> {
     }
 
     /// The recorded send of this number. One of those in the middle that a record leaves out is as the one before it.
-    fn send(&self, number: u32) -> Option<SendRecord> {
-        let all = &self.record.sends;
-        if let Some(of) = all.iter().find(|of| of.send == number) {
-            return Some(of.clone());
+    fn send(&self, number: u32) -> Option<&'a SendRecord> {
+        let at = self.sends.partition_point(|of| of.send < number);
+        let of = self.sends.get(at)?;
+        if of.send == number {
+            return Some(of);
         }
-        let before = all.iter().rev().find(|of| of.send < number)?;
-        let is_left_out = self.record.left_out > 0 && all.last().is_some_and(|last| last.send > number);
-        is_left_out.then(|| before.clone())
+        let is_left_out = self.record.left_out > 0;
+        self.sends[..at].last().filter(|_| is_left_out).copied()
     }
 
     /// When the recorded call ended.

@@ -61,12 +61,13 @@ pub fn calls(from: impl Read) -> Result<Vec<CallRecord>, Unreadable> {
             is_inside = line == FENCE;
             continue;
         }
-        // What an export says of itself is no call.
-        if line.is_empty() || !is_inside || is_head(line) {
+        if line.is_empty() || !is_inside {
             continue;
         }
         match serde_json::from_str(line) {
             Ok(call) => calls.push(call),
+            // What an export says of itself is no call.
+            Err(_) if is_head(line) => {}
             // It quotes the line, which may be of any file.
             Err(why) => {
                 let why = in_one_line(&why.to_string(), SAID);

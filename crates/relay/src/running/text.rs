@@ -78,11 +78,12 @@ fn state(of: &Value) -> String {
 fn lane_line(lang: Lang, lane: &Value) -> String {
     let text = |key: &str| lane[key].as_str().unwrap_or("-");
     let who = format!("{} {}", text("upstream"), text("model"));
-    let state = match lane["next_send_in_s"].as_f64() {
-        Some(next) => words::next_in(lang, &state(lane), &span(lang, Some(next))),
-        None => state(lane),
-    };
-    words::lane(lang, &who, &state, lane["waiting"].as_u64().unwrap_or(0))
+    match (lane["waiting"].as_u64().unwrap_or(0), lane["next_send_in_s"].as_f64()) {
+        (0, _) => words::lane_unasked(lang, &who, &state(lane)),
+        (waiting, None) => words::lane(lang, &who, &state(lane), waiting),
+        (waiting, Some(0.0)) => words::lane_due(lang, &who, &state(lane), waiting),
+        (waiting, Some(next)) => words::lane_next(lang, &who, &state(lane), waiting, &span(lang, Some(next))),
+    }
 }
 
 /// A span as one says it.
@@ -119,6 +120,7 @@ mod tests {
                             "fault": "at_capacity", "next_send_in_s": 4.2, "sends": 2, "age_s": 12.0}],
             "lanes": [{"upstream": "openai", "model": "gpt-x", "state": "shut", "why": "at_capacity", "waiting": 6,
                        "next_send_in_s": 4.2},
+                      {"upstream": "openai", "model": "gpt-z", "state": "shut", "why": "slow", "waiting": 0},
                       {"upstream": "openai", "model": "gpt-y", "state": "open", "why": null, "waiting": 0}],
             "warming": [{"upstream": "home", "model": "llama3", "state": "loading", "tries": 1}]
         })
@@ -134,8 +136,9 @@ mod tests {
         sends that may have been billed twice: 1
         open calls: 1
           c118 codex openai gpt-x: waiting (at_capacity), next in 4.2 s, 2 sends, 12 s
-        lanes: 2, 1 of them short of capacity
-          openai gpt-x: shut (at_capacity), next in 4.2 s, 6 waiting
+        lanes: 3, 2 of them shut or with calls that wait
+          openai gpt-x: shut (at_capacity), 6 waiting, the next is sent in 4.2 s
+          openai gpt-z: shut (slow) when last asked, nobody waits
         models that were warmed:
           home llama3: loading, tries 1
         ");

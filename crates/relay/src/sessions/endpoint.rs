@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use super::said::{Opened, PATH, Proved, VERSION, Wanted, proof};
 use super::{Holder, NotOpened, Session, SessionKey};
 use crate::listen::leads_back;
-use crate::reply::{ReplyBody, text, typed};
+use crate::reply::{ReplyBody, as_json, json_line, text, typed};
 use crate::shared::Shared;
 use crate::words::{door, lang};
 
@@ -53,13 +53,6 @@ fn refuse(status: StatusCode, words: &str) -> Response<ReplyBody> {
     text(status, &(door::refusal(lang(), words) + "\n"))
 }
 
-fn line(data: &impl serde::Serialize) -> Vec<u8> {
-    // None of the types here can fail to become text.
-    let mut line = serde_json::to_vec(data).unwrap_or_default();
-    line.push(b'\n');
-    line
-}
-
 /// Proves whose relay this is, to whoever asks at an address that nobody else can have.
 fn prove(shared: &Shared, request: &Request<Incoming>) -> Response<ReplyBody> {
     let Some(local) = &shared.guard.local else {
@@ -81,7 +74,7 @@ fn prove(shared: &Shared, request: &Request<Incoming>) -> Response<ReplyBody> {
         Some(proof) => {
             let has_upstream = shared.config.upstream.is_some();
             let proved = Proved { v: VERSION, proof, has_upstream };
-            typed(StatusCode::OK, "application/json", line(&proved))
+            as_json(&proved)
         }
         None => refuse(StatusCode::BAD_REQUEST, &door::ask_with_nonce(lang())),
     }
@@ -90,7 +83,7 @@ fn prove(shared: &Shared, request: &Request<Incoming>) -> Response<ReplyBody> {
 fn page(shared: &Shared, key: &str) -> Response<ReplyBody> {
     let session = key.parse::<SessionKey>().ok().and_then(|key| shared.sessions.find(key));
     match session {
-        Some(session) => typed(StatusCode::OK, "application/json", line(&shared.session_page(&session))),
+        Some(session) => as_json(&shared.session_page(&session)),
         None => refuse(StatusCode::NOT_FOUND, &door::no_such_session(lang())),
     }
 }
@@ -119,7 +112,7 @@ async fn open(
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let mut response = typed(StatusCode::OK, "application/x-ndjson", Vec::new());
-    *response.body_mut() = ReplyBody::held(line(&opened).into(), async move {
+    *response.body_mut() = ReplyBody::held(json_line(&opened).into(), async move {
         tokio::select! {
             () = holder.taken() => Bytes::new(),
             () = shared.draining() => last_page(&shared, &holder).await,
@@ -135,7 +128,7 @@ async fn last_page(shared: &Shared, holder: &Holder) -> Bytes {
     while holder.session().status.open() > 0 && tokio::time::Instant::now() < until {
         tokio::time::sleep(LOOKS).await;
     }
-    line(&shared.session_page(holder.session())).into()
+    json_line(&shared.session_page(holder.session())).into()
 }
 
 fn not_opened(why: &NotOpened) -> Response<ReplyBody> {

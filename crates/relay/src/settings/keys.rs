@@ -425,7 +425,8 @@ pub(super) const BODIES: &[Key<Bodies>] = &[
         shape: "size",
         default: "\"128MiB\"",
         doc: "How much of one request is kept for a resend. A larger one is streamed and never sent again. An encoded \
-              request is decoded to look at it, to at most this size, two at a time; zstd takes twice as much meanwhile.",
+              request is decoded to look at it, to at most this size and a hundred times its own, two at a time; zstd \
+              takes twice as much meanwhile.",
         set: |bodies, given| given.size(0..=1 << 40).map(|value| bodies.each = value),
     },
     Key {

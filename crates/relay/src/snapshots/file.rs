@@ -1,5 +1,7 @@
 //! What stands in the file of a snapshot, and how it is made: without secrets, and no longer than it may be.
 
+use std::io;
+
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
@@ -109,8 +111,10 @@ impl Snapshot {
         Ok(format!("{}\n", serde_json::to_string_pretty(self)?))
     }
 
+    /// How long the file is.
     fn len(&self) -> usize {
-        self.text().map_or(usize::MAX, |text| text.len())
+        let mut length = Length(0);
+        serde_json::to_writer_pretty(&mut length, self).map_or(usize::MAX, |()| length.0 + 1)
     }
 
     /// Shortens the texts of the bodies until all of it fits, and leaves them out where it never does.
@@ -138,6 +142,20 @@ impl Snapshot {
     }
 }
 
+/// Counts what is written.
+struct Length(usize);
+
+impl io::Write for Length {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0 += text.len();
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Body {
     fn of(kind: Option<&str>, bytes: &[u8], came: u64) -> Self {
         let body = Self { bytes: came, ..Self::default() };
@@ -156,14 +174,9 @@ impl Body {
     }
 
     fn shorten(&mut self, most: usize) {
-        let before = self.clone();
-        if let Some(json) = &mut self.json {
-            shorten(json, most);
-        }
-        if let Some(text) = &mut self.text {
-            cut(text, most);
-        }
-        if *self != before {
+        let json = self.json.as_mut().is_some_and(|json| shorten(json, most));
+        let text = self.text.as_mut().is_some_and(|text| cut(text, most));
+        if json || text {
             self.shortened_to = Some(most);
         }
     }
@@ -173,34 +186,37 @@ impl Body {
     }
 }
 
-/// In a list that is longer than all texts together may be, the middle goes.
-fn shorten(value: &mut Value, most: usize) {
+/// In a list that is longer than all texts together may be, the middle goes. Whether anything did.
+fn shorten(value: &mut Value, most: usize) -> bool {
     match value {
         Value::String(text) => cut(text, most),
         Value::Array(all) => {
             let least = most.max(64);
-            if all.len() > least {
+            let is_long = all.len() > least;
+            if is_long {
                 let left_out = all.len() - least;
                 let tail = all.split_off(all.len() - least / 2);
                 all.truncate(least - least / 2);
                 all.push(format!("[{left_out} more]").into());
                 all.extend(tail);
             }
-            all.iter_mut().for_each(|one| shorten(one, most));
+            all.iter_mut().fold(is_long, |changed, one| shorten(one, most) | changed)
         }
-        Value::Object(fields) => fields.values_mut().for_each(|one| shorten(one, most)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::Object(fields) => fields.values_mut().fold(false, |changed, one| shorten(one, most) | changed),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
-/// A text that was cut ends in a mark, which is not counted again.
-fn cut(text: &mut String, most: usize) {
+/// A text that was cut ends in a mark, which is not counted again. Whether it was cut.
+fn cut(text: &mut String, most: usize) -> bool {
     const MARK: &str = " […]";
     let end = text.floor_char_boundary(most);
-    if end + MARK.len() < text.len() {
+    let is_long = end + MARK.len() < text.len();
+    if is_long {
         text.truncate(end);
         text.push_str(MARK);
     }
+    is_long
 }
 
 /// The name of a snapshot: when, and which call. They sort as they came.

@@ -280,6 +280,7 @@ fn lane_cells(lang: Lang, lane: &Lane, since: Duration) -> Vec<Cell> {
     let left = |of: Option<f64>| of.map(|of| seconds(of).saturating_sub(since));
     let held = left(lane.held_for_s).map_or_else(String::new, |left| text::left(lang, left));
     let next = match left(lane.next_send_in_s) {
+        None if lane.is_shut() && lane.waiting == 0 && lane.sending == 0 => words::no_call(lang),
         None => String::new(),
         Some(Duration::ZERO) => words::now(lang),
         Some(left) => text::left(lang, left),

@@ -23,8 +23,8 @@ relay_core::words! {
 
     /// It is open.
     lane_open(who: &str, span: &str) {
-        en: "{who} takes calls again, after {span}";
-        zh: "{span}后，{who} 重新接受请求";
+        en: "{who} is open again, after {span}";
+        zh: "{span}后，{who} 重新开放";
     }
 
     /// A breaker is open; `fault` is a name of the log.

@@ -34,6 +34,24 @@ relay_core::words! {
         zh: "此中继要求提供令牌：用请求头 `x-steady-token` 发送，或在路径前加上 `/~TOKEN`";
     }
 
+    /// A browser has not shown the token; a page asks for it.
+    page_asks() {
+        en: "This relay asks for its token: the one in its settings, which its clients show, too.";
+        zh: "此中继要求提供令牌，即其设置中的令牌；它的客户端也使用这个令牌。";
+    }
+
+    /// The label of the field for it.
+    page_token() {
+        en: "Token";
+        zh: "令牌";
+    }
+
+    /// The button below it.
+    page_open() {
+        en: "Open the dashboard";
+        zh: "打开仪表盘";
+    }
+
     /// The token is another one.
     token_wrong() {
         en: "the token is not the one this relay was started with";

@@ -27,6 +27,12 @@ relay_core::words! {
         zh: "历史文件已损坏：它现在位于 {aside}，并已新建一个";
     }
 
+    /// The file was removed, or another lies in its place.
+    gone(path: &str) {
+        en: "the history {path} was removed or replaced while the relay runs: it is opened anew";
+        zh: "历史文件 {path} 在中继运行期间被删除或替换：将重新打开";
+    }
+
     /// Nothing is written for now; `why` is one of those above.
     not_recorded(why: &str) {
         en: "calls are not recorded: {why}";

@@ -61,14 +61,32 @@ relay_core::words! {
 
     /// How many lanes there are.
     lanes(count: u64, busy: u64) {
-        en: "lanes: {count}, {busy} of them short of capacity";
-        zh: "通道：{count} 条，其中 {busy} 条容量不足";
+        en: "lanes: {count}, {busy} of them shut or with calls that wait";
+        zh: "通道：{count} 条，其中 {busy} 条已关闭或有请求在等待";
     }
 
-    /// One that is short of capacity.
+    /// One at which calls wait.
     lane(who: &str, state: &str, waiting: u64) {
         en: "{who}: {state}, {waiting} waiting";
         zh: "{who}：{state}，{waiting} 个请求在等待";
+    }
+
+    /// The same, where it is known when the first of them goes.
+    lane_next(who: &str, state: &str, waiting: u64, span: &str) {
+        en: "{who}: {state}, {waiting} waiting, the next is sent in {span}";
+        zh: "{who}：{state}，{waiting} 个请求在等待，{span}后发送下一个";
+    }
+
+    /// The same, where that is now.
+    lane_due(who: &str, state: &str, waiting: u64) {
+        en: "{who}: {state}, {waiting} waiting, the next is sent now";
+        zh: "{who}：{state}，{waiting} 个请求在等待，正在发送下一个";
+    }
+
+    /// One that is short of capacity, as far as is known: nobody asks it now.
+    lane_unasked(who: &str, state: &str) {
+        en: "{who}: {state} when last asked, nobody waits";
+        zh: "{who}：上次请求时为 {state}，没有请求在等待";
     }
 
     /// A model that is being loaded, or was. `state` is a word of the status page.

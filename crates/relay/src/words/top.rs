@@ -213,6 +213,12 @@ relay_core::words! {
         zh: "立即";
     }
 
+    /// When the next call is sent in a lane that few may ask: there is none.
+    no_call() {
+        en: "no call";
+        zh: "无请求";
+    }
+
     /// Above the calls.
     calls(shown: usize, all: usize, view: &str, sort: &str) {
         en: "CALLS {shown} of {all}: {view}, {sort}";

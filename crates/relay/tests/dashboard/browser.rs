@@ -15,7 +15,7 @@ use steady_relay::history::store::{Run, Store};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::program::{Home, refusal};
+use crate::program::{CONFIG, Home, refusal};
 use crate::tools::missing;
 
 /// Longer than all of its steps take on a busy machine.
@@ -178,6 +178,10 @@ async fn the_page_tells_of_an_overload_to_everybody() {
 
     let up = Upstream::start(service()).await.unwrap();
     let mut relay = home.serve(&["--upstream", &up.url(), "--state-dir", "state"]).await;
+    const KEY: &str = "a-token=of+this.relay";
+    let locked_home = Home::new();
+    locked_home.write(CONFIG, format!("[relay]\ntoken = \"{KEY}\"\n"));
+    let locked = locked_home.serve(&["--state-dir", "state"]).await;
     let shots = if std::env::var_os("UPDATE_DOCS").is_some() {
         repository().join("docs/screenshots")
     } else {
@@ -188,6 +192,7 @@ async fn the_page_tells_of_an_overload_to_everybody() {
     look.arg(page).current_dir(repository().join("dashboard")).kill_on_drop(true);
     look.env("CHROMIUM", chromium).env("SHOTS", shots).env("UPSTREAM", up.url());
     look.env("RELAY", format!("http://{}", relay.addr)).env("TOKEN", home.read("state/token").trim());
+    look.env("LOCKED", format!("http://{}", locked.addr)).env("KEY", KEY);
     // What the browser leaves behind goes with the rest.
     look.env("HOME", home.path(".")).env("TMPDIR", std::env::temp_dir());
     let looked = timeout(WITHIN, look.output()).await.unwrap().unwrap();

@@ -122,3 +122,50 @@ async fn it_can_only_be_read() {
         }
     }
 }
+
+const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+#[tokio::test]
+async fn a_browser_without_the_token_is_asked_for_it_and_a_program_told_as_before() {
+    let home = Home::new();
+    home.write(CONFIG, "[relay]\ntoken = \"0123456789abcdef\"\n");
+    let relay = relay(&home).await;
+    for (path, status) in [("/__steady/", 401), ("/", 401), ("/~0123456789abcdeX/__steady/", 403)] {
+        let opened = relay.ask(&Request::get(path).header("Accept", BROWSER)).await;
+        let page = opened.text();
+        assert_eq!(
+            (opened.status, opened.header("content-type")),
+            (status, Some("text/html; charset=utf-8")),
+            "{path}"
+        );
+        assert!(page.contains("<input type=\"password\"") && page.contains("lang=\"en\""), "{page}");
+        assert_eq!(page.contains("the token is not the one"), status == 403, "{page}");
+        let rules = policy(&opened);
+        assert!(rules.iter().all(|rule| !rule.contains("unsafe") && !rule.contains('*')), "{rules:?}");
+        for rule in ["default-src 'none'", "form-action 'none'", "frame-ancestors 'none'", "base-uri 'none'"]
+        {
+            assert!(rules.contains(&rule), "{rules:?}");
+        }
+        assert_eq!(
+            (opened.header("referrer-policy"), opened.header("cache-control")),
+            (Some("no-referrer"), Some("no-store"))
+        );
+        let program = relay.ask(&Request::get(path).header("Accept", "*/*")).await;
+        assert_eq!((program.status, program.header("content-type")), (status, Some("application/json")));
+    }
+    let elsewhere = relay.ask(&Request::get("/v1/models").header("Accept", BROWSER)).await;
+    assert_eq!((elsewhere.status, elsewhere.header("content-type")), (401, Some("application/json")));
+}
+
+#[tokio::test]
+async fn a_browser_at_the_root_of_a_relay_without_an_upstream_comes_to_the_page() {
+    let home = Home::new();
+    let relay = home.serve(&[]).await;
+    let opened = relay.ask(&Request::get("/").header("Accept", BROWSER)).await;
+    assert_eq!((opened.status, opened.header("location")), (303, Some("__steady/")));
+    let program = relay.ask(&Request::get("/")).await;
+    assert_eq!((program.status, program.header("location")), (400, None));
+    assert!(program.text().contains("no_upstream"), "{}", program.text());
+    let model = relay.ask(&Request::get("/v1/models").header("Accept", BROWSER)).await;
+    assert_eq!(model.status, 400, "{}", model.text());
+}

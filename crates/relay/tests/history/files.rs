@@ -3,7 +3,7 @@
 use relay_sim::{Request, Script, Upstream};
 use serde_json::Value;
 
-use crate::program::{CONFIG, Home, good, turn};
+use crate::program::{CONFIG, Home, Serving, good, turn};
 use crate::told::{home, serve};
 
 /// Relays a call, whatever the file is like; what is said about the file, and how many calls are in memory.
@@ -121,4 +121,49 @@ async fn the_file_can_be_asked_by_a_relay_and_by_others_at_once() {
     let (code, out, _) = home.run(&["stats", "--json", "--state-dir", &state]).await;
     let page: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &page["sums"]["calls"]), (0, &5.into()));
+}
+
+/// Whether a call that is made now comes to be in the file.
+async fn is_recorded(relay: &Serving) {
+    let opened = || async {
+        let page = relay.ask(&Request::get("/__steady/calls?before=9999999999999&limit=1")).await;
+        if page.status == 200 { page.json()["calls"][0]["opened"].as_u64() } else { None }
+    };
+    let before = opened().await;
+    assert!(relay.ask(&turn()).await.text().contains("response.completed"));
+    for _ in 0..500 {
+        if opened().await > before {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("it is not in the file");
+}
+
+#[tokio::test]
+async fn one_that_is_locked_at_the_start_is_written_once_it_is_free() {
+    let home = home();
+    let up = Upstream::start(Script::by(|_, _| good())).await.unwrap();
+    drop(serve(&home, &up).await);
+    let file = rusqlite::Connection::open(home.path("state/history.sqlite")).unwrap();
+    file.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut relay = serve(&home, &up).await;
+    relay.says("calls are not recorded: ").await;
+    drop(file);
+    relay.says("calls are recorded again").await;
+    is_recorded(&relay).await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn one_that_is_removed_meanwhile_is_begun_anew() {
+    let home = home();
+    let up = Upstream::start(Script::by(|_, _| good())).await.unwrap();
+    let mut relay = serve(&home, &up).await;
+    is_recorded(&relay).await;
+    for name in ["history.sqlite", "history.sqlite-wal", "history.sqlite-shm"] {
+        std::fs::remove_file(home.path(&format!("state/{name}"))).unwrap();
+    }
+    is_recorded(&relay).await;
+    relay.says("was removed or replaced while the relay runs").await;
 }

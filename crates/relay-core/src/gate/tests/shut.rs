@@ -297,3 +297,31 @@ fn streams_that_a_rate_limit_cuts_together_lower_the_rate_once() {
     }
     assert!(rates.windows(2).all(|pair| pair[0] == pair[1]), "{rates:?}");
 }
+
+#[test]
+fn one_that_nobody_asks_for_a_minute_after_it_may_be_asked_is_shown_as_open() {
+    for (told, busy_until) in [(None, 0.0), (Some(span(100.0)), 100.0)] {
+        let mut lane = lane(plain_rules());
+        lane.shut(2);
+        if told.is_some() {
+            let asks = lane.probe();
+            lane.refused(asks, Refusal { told, ..REFUSAL });
+        }
+        lane.passes(5.0);
+        let last = lane.now;
+        assert_eq!(lane.gate.forgotten_at(), None, "calls wait");
+        (1..=2).for_each(|call| lane.left(call));
+        let forgotten = lane.gate.forgotten_at().unwrap();
+        assert!(forgotten >= last + span(60.0) && forgotten <= last + span(busy_until + 70.0));
+        lane.now = forgotten;
+        assert!(lane.gate.shown_shut(last).is_some());
+        assert_eq!((lane.gate.shown_shut(lane.now), lane.gate.view(0, lane.now).shut), (None, None));
+        // The next call goes at once, and the one after it waits for what it hears.
+        lane.arrive(3, 3);
+        lane.arrive(4, 4);
+        assert_eq!(lane.sent(), [(3, Reason::Timer)]);
+        assert!(lane.gate.shown_shut(lane.now).is_some());
+        (3..=4).for_each(|call| lane.left(call));
+        assert!(lane.gate.shown_shut(lane.now).is_some(), "somebody has just asked");
+    }
+}

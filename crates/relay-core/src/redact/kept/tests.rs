@@ -66,7 +66,7 @@ fn addresses_lose_what_tells_and_keep_what_does_not() {
 fn json_loses_secrets_by_name_by_look_and_within_texts() {
     let inner = json!({"cmd": "login", "password": "hunter2", "path": "/home/jane/x"}).to_string();
     let twice = json!({"arguments": inner}).to_string();
-    let kept = json(&json!({
+    let kept = json(json!({
         "model": "claude-sonnet-4-5-20250929",
         "max_tokens": 4096,
         "usage": {"input_tokens": 1, "output_tokens_details": {"reasoning_tokens": 2}},
@@ -260,15 +260,15 @@ fn holding(secret: String) -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn no_secret_is_left_in_json((secret, value) in secret().prop_flat_map(|it| (Just(it.clone()), holding(it)))) {
-        let kept = json(&value);
+        let kept = json(value.clone());
         prop_assert!(!kept.to_string().contains(&core_of(&secret)), "{value} -> {kept}");
-        prop_assert_eq!(json(&kept), kept, "once redacted is redacted");
+        prop_assert_eq!(json(kept.clone()), kept, "once redacted is redacted");
     }
 
     #[test]
     fn nothing_is_left_under_a_name_that_tells(secret in "[a-z]{8}zq", name in "[a-z_]{0,5}", at in 0..TELLING.len()) {
         for name in [format!("{name}_{}", TELLING[at]), format!("{name}-{}", TELLING[at].to_uppercase())] {
-            let kept = json(&json!({ name.clone(): { "a": [secret] } })).to_string();
+            let kept = json(json!({ name.clone(): { "a": [secret] } })).to_string();
             prop_assert!(!kept.contains(&secret), "{kept}");
             let kept = url(&format!("/x?{name}={secret}"));
             prop_assert!(!kept.contains(&secret), "{kept}");

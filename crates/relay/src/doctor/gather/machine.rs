@@ -65,7 +65,9 @@ pub(super) fn open_files(config: &Config, places: &Places) -> Option<Vec<OpenFil
         .state_dir
         .iter()
         .flat_map(|folder| PRIVATE.map(|file| (folder.join(file), (|_| true) as fn(&Path) -> bool)));
-    let open = settings.chain(log).chain(kept).filter_map(|(file, is_secret)| {
+    // It tells who used which model when. A link in its place leads to what keeps its mode.
+    let history = config.history_file().map(|file| (file, (|_| true) as fn(&Path) -> bool));
+    let open = settings.chain(log).chain(kept).chain(history).filter_map(|(file, is_secret)| {
         let mode = mode(&file).filter(|mode| mode & 0o077 != 0)?;
         let open = OpenFile { file: file.display().to_string(), mode, is_secret: is_secret(&file) };
         (open.is_secret || mode & 0o022 != 0).then_some(open)
@@ -219,9 +221,13 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = std::env::temp_dir().join(format!("steady-relay-modes-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("tls")).unwrap();
-        for (name, mode) in
-            [("setup.json", 0o644), ("tls/ca-key.pem", 0o640), ("token", 0o600), ("tls/ca.pem", 0o644)]
-        {
+        for (name, mode) in [
+            ("setup.json", 0o644),
+            ("tls/ca-key.pem", 0o640),
+            ("token", 0o600),
+            ("tls/ca.pem", 0o644),
+            ("history.sqlite", 0o640),
+        ] {
             std::fs::write(folder.join(name), "").unwrap();
             std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
         }
@@ -229,7 +235,7 @@ mod tests {
         let open = open_files(&config, &Places::default()).unwrap();
         let names: Vec<_> =
             open.iter().map(|open| Path::new(&open.file).strip_prefix(&folder).unwrap()).collect();
-        assert_eq!(names, [Path::new("setup.json"), Path::new("tls/ca-key.pem")]);
+        assert_eq!(names, ["setup.json", "tls/ca-key.pem", "history.sqlite"].map(Path::new));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -8,16 +8,16 @@ use crate::history::record::{ClosedRecord, FailedRecord, SendRecord, State, Toke
 use crate::history::tests::call;
 
 /// A folder that goes with its test.
-struct Folder(PathBuf);
+pub(in crate::history) struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub(in crate::history) fn new() -> Self {
         let folder = std::env::temp_dir().join(format!("steady-history-{}", drawn()));
         fs::create_dir_all(&folder).unwrap();
         Self(folder)
     }
 
-    fn file(&self) -> PathBuf {
+    pub(in crate::history) fn file(&self) -> PathBuf {
         self.0.join("state").join("history.sqlite")
     }
 }
@@ -28,14 +28,14 @@ impl Drop for Folder {
     }
 }
 
-fn run() -> Run {
+pub(in crate::history) fn run() -> Run {
     Run { kind: "serve".to_owned(), version: "0.1.0".to_owned(), pid: 7 }
 }
 
-const BOUNDS: Bounds = Bounds { age: Duration::from_secs(3600), size: 1 << 30 };
+pub(in crate::history) const BOUNDS: Bounds = Bounds { age: Duration::from_secs(3600), size: 1 << 30 };
 
 /// A call in which everything happened.
-fn full(number: u64) -> CallRecord {
+pub(in crate::history) fn full(number: u64) -> CallRecord {
     let tokens = Some(Tokens { input: 100, cached: 60, output: 9 });
     CallRecord {
         request_id: Some(format!("client-{number}")),
@@ -226,6 +226,21 @@ fn where_there_is_none_a_reader_says_so() {
 
 #[cfg(unix)]
 #[test]
+fn what_a_link_leads_to_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    let target = folder.0.join("shared.sqlite");
+    fs::write(&target, "").unwrap();
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
+    fs::create_dir_all(folder.file().parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(&target, folder.file()).unwrap();
+    let store = Store::open(&folder.file()).unwrap().store;
+    assert!(store.is_in_place());
+    assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
+}
+
+#[cfg(unix)]
+#[test]
 fn nobody_else_can_read_it() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = Folder::new();
@@ -265,23 +280,6 @@ fn a_pipe_in_its_place_is_refused_at_once() {
     assert!(std::process::Command::new("mkfifo").arg(folder.file()).status().unwrap().success());
     assert!(matches!(Store::open(&folder.file()).unwrap_err(), StoreError::File { .. }));
     assert!(folder.file().exists());
-}
-
-#[test]
-fn what_could_not_be_written_is_written_at_the_end() {
-    use crate::clock::SystemClock;
-    use crate::history::{File, Writer};
-    let folder = Folder::new();
-    let clock = std::sync::Arc::new(SystemClock);
-    let bounds = Bounds { age: Duration::MAX, ..BOUNDS };
-    let file = File::open(&folder.file(), &run(), bounds, clock, Box::new(|_words| {})).unwrap();
-    let mut writer = Writer::to(file);
-    let other = Connection::open(folder.file()).unwrap();
-    other.execute_batch("ALTER TABLE calls RENAME TO elsewhere").unwrap();
-    writer.write(&[full(1)]);
-    other.execute_batch("ALTER TABLE elsewhere RENAME TO calls").unwrap();
-    writer.end();
-    assert_eq!(Reader::open(&folder.file()).unwrap().named("c1", 9).unwrap().len(), 1);
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub(super) struct Around {
 struct Open {
     file: File,
     size: u64,
-    identity: Identity,
+    identity: private::Identity,
 }
 
 impl Rotating {
@@ -68,7 +68,9 @@ impl Rotating {
         let found = fs::metadata(&self.path).ok().filter(fs::Metadata::is_file);
         match (&mut self.open, found) {
             // Others may have made it shorter.
-            (Some(open), Some(found)) if open.identity == identity(&found) => open.size = found.len(),
+            (Some(open), Some(found)) if open.identity == private::identity(&found) => {
+                open.size = found.len()
+            }
             (open, _) => *open = None,
         }
     }
@@ -165,26 +167,10 @@ fn open(path: &Path) -> io::Result<Open> {
         Ok(_) | Err(_) => {}
     }
     let file = private::options().append(true).create(true).open(path)?;
-    private::close(&file)?;
+    private::close_own(path, &file)?;
     let found = file.metadata()?;
-    Ok(Open { size: found.len(), identity: identity(&found), file })
+    Ok(Open { size: found.len(), identity: private::identity(&found), file })
 }
-
-/// What tells one file from another.
-#[cfg(unix)]
-type Identity = (u64, u64);
-/// Nothing tells one file from another, so only one that is gone is noticed.
-#[cfg(not(unix))]
-type Identity = ();
-
-#[cfg(unix)]
-fn identity(found: &fs::Metadata) -> Identity {
-    use std::os::unix::fs::MetadataExt as _;
-    (found.dev(), found.ino())
-}
-
-#[cfg(not(unix))]
-const fn identity(_found: &fs::Metadata) -> Identity {}
 
 #[cfg(test)]
 mod tests {
