@@ -159,32 +159,29 @@ export function stepsOf(call: Call): Step[] {
 export interface Summary {
   /** Calls that ended. */
   ended: number;
-  /** The share that went well, with the relay and without it; none before the first call ended. */
+  /** The share that was served, with the relay and without it, as the relay counts it; none before a call counts. */
   success?: number;
   without?: number;
   saved: number;
   failed: number;
   waitedS: number;
-  meanWaitS: number;
+  /** How long a call that waited did so on average; none where none did. */
+  meanWaitS?: number;
   open: number;
   waiting: number;
 }
 
 export function summaryOf(status: Status): Summary {
   const totals: Totals = status.totals;
-  const ended = Math.max(0, totals.calls - status.open);
-  const failed = Math.min(ended, totals.calls_lost + totals.calls_handed_back + totals.calls_broken);
-  const shares =
-    ended > 0
-      ? { success: (ended - failed) / ended, without: Math.max(0, ended - failed - totals.calls_saved) / ended }
-      : {};
+  const { calls_judged: judged, calls_served: served, calls_saved: saved, calls_waited: waited } = totals;
+  const shares = judged > 0 ? { success: served / judged, without: (served - saved) / judged } : {};
   return {
-    ended,
+    ended: Math.max(0, totals.calls - status.open),
     ...shares,
-    saved: totals.calls_saved,
-    failed,
+    saved,
+    failed: judged - served,
     waitedS: totals.waited_s,
-    meanWaitS: ended > 0 ? totals.waited_s / ended : 0,
+    ...(waited > 0 ? { meanWaitS: totals.waited_s / waited } : {}),
     open: status.open,
     waiting: status.lanes.reduce((sum, lane) => sum + lane.waiting, 0),
   };
@@ -217,9 +214,10 @@ export function linesOf(chart: Chart): {
       const saved = chart.saved[nth] ?? 0;
       return share(served - saved, (chart.failed[nth] ?? 0) + saved);
     }),
-    wait: chart.waited.map((waited, nth) =>
-      (chart.calls[nth] ?? 0) > 0 ? waited / 1000 / (chart.calls[nth] ?? 1) : null,
-    ),
+    wait: chart.waited.map((waited, nth) => {
+      const waits = chart.waits[nth] ?? 0;
+      return waits > 0 ? waited / 1000 / waits : null;
+    }),
   };
 }
 

@@ -10,6 +10,7 @@
 //! [`relay_core::event`].
 
 pub(crate) mod assemble;
+pub mod fate;
 mod point;
 pub mod recent;
 pub mod record;

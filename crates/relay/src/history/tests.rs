@@ -38,7 +38,7 @@ pub(crate) fn call(number: u64, state: State) -> CallRecord {
 }
 
 /// It was accepted.
-pub(super) fn opened() -> Event {
+pub(crate) fn opened() -> Event {
     let labels = Labels {
         client: "codex",
         dialect: "openai_responses",
@@ -54,7 +54,7 @@ pub(super) fn opened() -> Event {
 }
 
 /// A send was refused, and the upstream asked to wait so many seconds.
-pub(super) fn refused(send: u32, told: Option<u64>) -> Event {
+pub(crate) fn refused(send: u32, told: Option<u64>) -> Event {
     Event::FaultSeen {
         send,
         fault: Fault::AtCapacity,
@@ -68,7 +68,7 @@ pub(super) fn refused(send: u32, told: Option<u64>) -> Event {
 }
 
 /// Its next send waits so many seconds.
-pub(super) fn waits(send: u32, seconds: u64) -> Event {
+pub(crate) fn waits(send: u32, seconds: u64) -> Event {
     let wait = Duration::from_secs(seconds);
     Event::WaitStarted { send, wait, fault: Fault::AtCapacity, status: Some(503), code: None }
 }

@@ -333,7 +333,7 @@ fn a_cut_turn_counts_once_as_the_call_that_resumes_it() {
     resumed.sends[0].wait = Some(wait);
     let sums = tally(&[ended(1, 0, "cut"), resumed], None).all;
     assert_eq!(
-        (sums.judged(), sums.success(), sums.success_without(), sums.saved()),
+        (sums.judged, sums.success(), sums.success_without(), sums.saved()),
         (1, Some(1.0), Some(0.0), 1)
     );
 }
@@ -408,7 +408,8 @@ fn a_night_in_one_line() {
         Morning { took: 5, refusals: 18, waited: 36_000, sends: 258, ..Morning::default() }
     );
     // Whoever waited and got no answer has lost a turn, whatever it is called elsewhere.
-    let lost = Sums { served: 5, returned: 1, broken: 1, left_waiting: 1, lost: 1, ..Sums::default() };
+    let lost =
+        Sums { judged: 9, served: 5, returned: 1, broken: 1, left_waiting: 1, lost: 1, ..Sums::default() };
     let others = Sums { passed: 2, left: 4, cut: 1, ..lost };
     assert_eq!(Morning::of(&others, 5).lost, 4);
 }

@@ -162,8 +162,7 @@ fn list(model: &Model, now: Now, canvas: &mut Canvas<'_>) {
 fn sums(model: &Model, canvas: &mut Canvas<'_>) {
     let (lang, totals, open) = (model.lang, &model.page.totals, model.page.open_calls.len());
     let mut all = Vec::new();
-    let ended = totals.calls.saturating_sub(open as u64);
-    if let (Some(with), Some(without)) = shares(totals, ended) {
+    if let (Some(with), Some(without)) = shares(totals) {
         all.push((words::success(lang, &with, &without), Tone::Title));
     }
     let lost = if totals.calls_lost > 0 { Tone::Bad } else { Tone::Plain };
@@ -187,20 +186,18 @@ fn sums(model: &Model, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// The share of calls that ended well, and what it would be without the relay, in percent; rounded down, so that 100
+/// The share of calls that were served, and what it would be without the relay, in percent; rounded down, so that 100
 /// means all.
-fn shares(totals: &Totals, ended: u64) -> (Option<String>, Option<String>) {
-    let failed = totals.calls_lost.saturating_add(totals.calls_handed_back);
-    let share = |failed: u64| {
-        let good = u128::from(ended.saturating_sub(failed));
-        let tenths = (good * 1000).checked_div(u128::from(ended))?;
+fn shares(totals: &Totals) -> (Option<String>, Option<String>) {
+    let share = |good: u64| {
+        let tenths = (u128::from(good) * 1000).checked_div(u128::from(totals.calls_judged))?;
         Some(if tenths % 10 == 0 {
             (tenths / 10).to_string()
         } else {
             format!("{}.{}", tenths / 10, tenths % 10)
         })
     };
-    (share(failed), share(failed.saturating_add(totals.calls_saved)))
+    (share(totals.calls_served), share(totals.calls_served.saturating_sub(totals.calls_saved)))
 }
 
 /// A table: its columns, as name, least width, rank and whether it is of numbers.

@@ -435,3 +435,19 @@ fn a_kill_takes_no_call_that_was_told() {
     }
     assert_eq!(told, 100);
 }
+
+#[test]
+fn what_sums_need_is_told_by_the_columns_as_by_the_records() {
+    let folder = Folder::new();
+    let mut store = Store::open(&folder.file()).unwrap().store;
+    let number = store.begin(&run(), 1_000).unwrap();
+    let (calls, _) = crate::history::fate::tests::ends();
+    store.write(number, &calls).unwrap();
+    let mut found = Vec::new();
+    Reader::open(&folder.file()).unwrap().points(0, |point| found.push(point)).unwrap();
+    let mut told: Vec<_> = calls.iter().map(crate::history::Point::of).collect();
+    let key = |point: &crate::history::Point| format!("{point:?}");
+    found.sort_by_key(key);
+    told.sort_by_key(key);
+    assert_eq!(found, told);
+}
