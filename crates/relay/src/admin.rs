@@ -67,6 +67,7 @@ async fn calls(shared: &Arc<Shared>, query: &str) -> Response<ReplyBody> {
             Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("steady-relay: {why}\n")),
         };
     }
+    recorder.settled().await;
     let (change, calls) = recorder.recent().since(since.and_then(Result::ok).unwrap_or(0));
     let page = serde_json::json!({ "v": 1, "change": change, "lost": recorder.lost(), "calls": calls });
     as_json(StatusCode::OK, serde_json::to_vec(&page))

@@ -11,6 +11,8 @@
 
 pub(crate) mod assemble;
 pub mod fate;
+pub mod name;
+pub mod place;
 mod point;
 pub mod recent;
 pub mod record;
@@ -20,6 +22,7 @@ pub mod store;
 mod writer;
 
 pub(crate) use assemble::Assembler;
+pub use name::Name;
 pub use point::Point;
 pub use recorder::Recorder;
 #[cfg(feature = "history")]
@@ -66,9 +69,12 @@ pub async fn before(config: &Config, opened: u64, most: usize) -> Result<Vec<rec
 /// # Errors
 /// None.
 #[cfg(not(feature = "history"))]
-#[expect(clippy::unused_async, reason = "with a history it waits")]
-pub async fn before(_config: &Config, _opened: u64, _most: usize) -> Result<Vec<record::CallRecord>, String> {
-    Ok(Vec::new())
+pub fn before(
+    _config: &Config,
+    _opened: u64,
+    _most: usize,
+) -> std::future::Ready<Result<Vec<record::CallRecord>, String>> {
+    std::future::ready(Ok(Vec::new()))
 }
 
 /// Shows each call in the file that was accepted at this moment or later; `None`: there is no file.

@@ -194,3 +194,18 @@ fn what_was_seen_before_the_end_is_kept() {
     assert_eq!(recorder.recent().call(1).map(|call| call.state), Some(State::Closed));
     assert_eq!(recorder.lost(), 0);
 }
+
+#[tokio::test]
+async fn who_asks_right_after_a_call_learns_its_end() {
+    let recorder = Recorder::start(Arc::new(SystemClock), Writer::default()).unwrap();
+    recorder.settled().await;
+    for call in 1..=50 {
+        for event in [opened(), Event::SendStarted { send: 1 }, served(1, 0)] {
+            recorder.see(CallId(call), Moment::ZERO, &event);
+        }
+        recorder.settled().await;
+        assert_eq!(recorder.recent().call(call).map(|call| call.state), Some(State::Closed));
+    }
+    recorder.close();
+    recorder.settled().await;
+}

@@ -378,6 +378,7 @@ impl Observer for Metrics {
                 }
             }
             Notice::Listening { .. }
+            | Notice::Metrics { .. }
             | Notice::Advice(_)
             | Notice::Warming(_)
             | Notice::Alert(_)

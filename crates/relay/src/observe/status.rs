@@ -508,6 +508,7 @@ impl Observer for Status {
                 self.board().warming.insert((upstream.clone(), model.clone()), *news);
             }
             Notice::Listening { .. }
+            | Notice::Metrics { .. }
             | Notice::Advice(_)
             | Notice::Reloaded { .. }
             | Notice::ReloadRefused(_)

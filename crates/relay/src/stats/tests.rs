@@ -305,6 +305,10 @@ fn the_page_for_people() {
     assert_eq!(text::text(Lang::English, &Tally::default(), None, time), "no call since 2026-11-16 14:02:11");
     let quiet = text::text(Lang::English, &tally(&[ended(1, 0, "served")], None), None, time);
     assert!(quiet.contains("100.0 % with the relay, 100.0 % without"), "{quiet}");
+    // A map of one hour would be empty: it is told in words.
+    let few = text::text(Lang::English, &tally(&[ended(2, 1, "served")], None), None, time);
+    assert!(few.contains("gpt-x: sends refused for want of capacity, by local hour: "), "{few}");
+    assert!(few.contains(" 50.0 %") && !few.contains("blank: nothing sent"), "{few}");
     assert!(quiet.contains("no call waited") && quiet.contains("No send was refused"), "{quiet}");
 }
 

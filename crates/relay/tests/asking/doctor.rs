@@ -210,3 +210,30 @@ async fn files_versions_and_plans_are_looked_at() {
     let (code, out, _) = run(&mut doctor(&home, &["--port", &free_port(), "--upstream", &up.url()])).await;
     assert_eq!((code, level(&out, "file-modes").as_str()), (1, "fail"), "{out}");
 }
+
+#[cfg(feature = "history")]
+#[tokio::test]
+async fn a_history_that_cannot_be_used_and_a_program_that_is_missing_fail() {
+    let up = service().await;
+    let ask = async |config: &str| {
+        let home = Home::with_config(config);
+        home.write("plain", "no folder");
+        let (code, out, _) =
+            run(&mut doctor(&home, &["--port", &free_port(), "--upstream", &up.url()])).await;
+        let why = home.run(&["why"]).await;
+        (code, of(&out, "history").remove(0), of(&out, "alerts").remove(0), why.2)
+    };
+    let (code, history, alerts, why) = ask("").await;
+    assert_eq!((code, history.0.as_str(), alerts.0.as_str()), (0, "ok", "ok"));
+    assert!(history.1.ends_with("nothing is recorded yet"), "{history:?}");
+    assert!(why.contains("no relay has recorded a call there yet"), "{why}");
+    let (code, history, alerts, why) =
+        ask("[history]\nfile = \"plain/history.sqlite\"\n[alerts]\ncommand = [\"no-such-program\"]\n").await;
+    assert_eq!((code, history.0.as_str(), alerts.0.as_str()), (1, "fail", "fail"));
+    assert!(history.1.contains("cannot be used: ") && history.1.contains("are not recorded"), "{history:?}");
+    assert!(alerts.1.starts_with("`no-such-program` of `alerts.command` is not there"), "{alerts:?}");
+    // The verbs that read it say the same, and not that there was no call.
+    assert!(why.contains("cannot be used: ") && !why.contains("no relay has recorded"), "{why}");
+    let (code, history, ..) = ask("[history]\nfile = \"plain\"\n").await;
+    assert!(code == 1 && history.1.contains("not a database"), "{history:?}");
+}

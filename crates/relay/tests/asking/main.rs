@@ -2,6 +2,8 @@
 //! program as a child with a home of its own, and pretend services.
 
 #[cfg(test)]
+mod alerts;
+#[cfg(test)]
 #[path = "../support/child.rs"]
 mod child;
 #[cfg(test)]

@@ -111,7 +111,7 @@ fn what_is_written_is_read_as_it_was() {
     let shorter = CallRecord { left_out: 1, sends: full(2).sends.split_off(1), ..full(2) };
     store.write(number, std::slice::from_ref(&shorter)).unwrap();
     assert_eq!(
-        reader.named("c2", 9).unwrap(),
+        reader.named(&Name::of("c2"), 9).unwrap(),
         [with_run(shorter)],
         "what is left out goes from the file, too"
     );
@@ -126,7 +126,7 @@ fn a_call_is_found_by_each_of_its_names() {
     store.write(runs[1], &[CallRecord { opened: 9_000_000, ..full(1) }]).unwrap();
     let reader = Reader::open(&folder.file()).unwrap();
     let found = |name: &str| {
-        let calls = reader.named(name, 10).unwrap();
+        let calls = reader.named(&Name::of(name), 10).unwrap();
         calls.iter().map(|call| (call.run.unwrap(), call.call)).collect::<Vec<_>>()
     };
     assert_eq!(found("c1"), [(runs[1], 1), (runs[0], 1)]);
@@ -278,7 +278,7 @@ fn what_could_not_be_written_is_written_at_the_end() {
     writer.write(&[full(1)]);
     other.execute_batch("ALTER TABLE elsewhere RENAME TO calls").unwrap();
     writer.end();
-    assert_eq!(Reader::open(&folder.file()).unwrap().named("c1", 9).unwrap().len(), 1);
+    assert_eq!(Reader::open(&folder.file()).unwrap().named(&Name::of("c1"), 9).unwrap().len(), 1);
 }
 
 #[test]
