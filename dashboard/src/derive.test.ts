@@ -143,6 +143,9 @@ describe("a call", () => {
       expect(derive.matches(saved, derive.wordsOf(filter))).toBe(true);
     }
     expect(derive.matches(saved, derive.wordsOf("gpt claude"))).toBe(false);
+    const recorded = { ...saved, run: 3 };
+    expect([derive.nameOf(saved), derive.nameOf(recorded)]).toEqual(["c7", "3-c7"]);
+    expect(derive.matches(recorded, ["3-c7"]) && derive.matches(recorded, ["c7"])).toBe(true);
   });
 });
 

@@ -5,6 +5,9 @@ import type { Call, Chart, Lane, Status, Totals } from "./types";
 /** A call's own name on the page. */
 export const keyOf = (call: Call): string => `${call.run ?? ""}-${call.call}`;
 
+/** What a call is called everywhere: `7-c12`, call 12 of run 7, or `c12` where nothing is recorded. */
+export const nameOf = (call: Call): string => (call.run === undefined ? `c${call.call}` : `${call.run}-c${call.call}`);
+
 /** What a call is or was, for its mark and its word. */
 export type Fate =
   | "opening"
@@ -68,7 +71,7 @@ export function matches(call: Call, words: string[]): boolean {
   if (words.length === 0) return true;
   const ids = call.sends.map((send) => send.request_id ?? "");
   const about = [
-    `c${call.call}`,
+    nameOf(call),
     call.model,
     call.upstream,
     call.client,

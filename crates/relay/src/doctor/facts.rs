@@ -66,9 +66,9 @@ pub enum History {
     /// There is no folder for it.
     Nowhere,
     /// It is to be there, and nothing is in the way.
-    Expected(String),
+    Expected,
     /// It is there, and so large, in bytes.
-    There(String, u64),
+    There(u64),
     /// It cannot be read or written: what is in the way.
     Bad(String),
 }

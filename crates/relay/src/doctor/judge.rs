@@ -314,10 +314,8 @@ impl Judge<'_> {
         let (level, words) = match &facts.history {
             History::Off => (Level::Ok, words::history_off(lang)),
             History::Nowhere => (Level::Warn, words::history_nowhere(lang)),
-            History::Expected(file) => (Level::Ok, words::history_expected(lang, file)),
-            History::There(file, bytes) => {
-                (Level::Ok, words::history_ok(lang, file, bytes.div_ceil(1 << 20)))
-            }
+            History::Expected => (Level::Ok, words::history_expected(lang)),
+            History::There(bytes) => (Level::Ok, words::history_ok(lang, bytes.div_ceil(1 << 20))),
             History::Bad(why) => (Level::Fail, words::history_bad(lang, why)),
         };
         add(all, Check::History, level, &words);

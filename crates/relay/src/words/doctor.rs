@@ -528,15 +528,15 @@ relay_core::words! {
     }
 
     /// It is not there yet.
-    history_expected(file: &str) {
-        en: "the history will be {file}: nothing is recorded yet";
-        zh: "历史将写入 {file}：尚无记录";
+    history_expected() {
+        en: "the history can be written; nothing is recorded yet";
+        zh: "历史可以写入；尚无记录";
     }
 
     /// It is there.
-    history_ok(file: &str, size: u64) {
-        en: "the history {file} can be read and written, {size} MiB at most";
-        zh: "历史 {file} 可读可写，不超过 {size} MiB";
+    history_ok(size: u64) {
+        en: "the history can be read and written, {size} MiB at most";
+        zh: "历史可读可写，不超过 {size} MiB";
     }
 
     /// It cannot be used; `why` names the file.

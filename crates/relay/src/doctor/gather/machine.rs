@@ -82,16 +82,15 @@ pub(super) fn history(config: &Config) -> History {
         return History::Off;
     }
     let Some(file) = config.history_file() else { return History::Nowhere };
-    let shown = file.display().to_string();
     if let Some(why) = in_the_way(&file) {
-        return History::Bad(unusable(lang(), &shown, &why));
+        return History::Bad(unusable(lang(), &file.display().to_string(), &why));
     }
-    let Ok(there) = std::fs::metadata(&file) else { return History::Expected(shown) };
+    let Ok(there) = std::fs::metadata(&file) else { return History::Expected };
     #[cfg(feature = "history")]
     if let Some(why) = unreadable(&file) {
         return History::Bad(why);
     }
-    History::There(shown, there.len())
+    History::There(there.len())
 }
 
 /// Why what lies there is no history that this program reads.
