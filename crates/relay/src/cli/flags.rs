@@ -155,6 +155,7 @@ const FILES: &[&str] = &["config", "env_file"];
 /// The flags that say where the state folder is.
 const OF_STATE: &[&str] = &["config", "env_file", "state_dir"];
 /// The flags that say where the history is, and who may know more.
+#[cfg(feature = "history")]
 const OF_WHY: &[&str] = &["listen", "port", "config", "env_file", "state_dir"];
 /// The flags of a relay that belongs to one client: that client is pointed at loopback, whatever `--listen` says.
 const OF_RUN: &[&str] = &[

@@ -18,6 +18,7 @@ mod selftest;
 mod send;
 #[cfg(test)]
 mod status;
+#[cfg(feature = "top")]
 #[cfg(test)]
 #[path = "../support/tools.rs"]
 mod tools;
