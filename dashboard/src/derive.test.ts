@@ -143,6 +143,9 @@ describe("a call", () => {
       expect(derive.matches(saved, derive.wordsOf(filter))).toBe(true);
     }
     expect(derive.matches(saved, derive.wordsOf("gpt claude"))).toBe(false);
+    const recorded = { ...saved, run: 3 };
+    expect([derive.nameOf(saved), derive.nameOf(recorded)]).toEqual(["c7", "3-c7"]);
+    expect(derive.matches(recorded, ["3-c7"]) && derive.matches(recorded, ["c7"])).toBe(true);
   });
 });
 
@@ -189,6 +192,9 @@ describe("the summary", () => {
       sends: 0,
       waits: 0,
       waited_s: 0,
+      calls_waited: 0,
+      calls_judged: 0,
+      calls_served: 0,
       calls_saved: 0,
       calls_lost: 0,
       calls_handed_back: 0,
@@ -202,15 +208,16 @@ describe("the summary", () => {
 
   it("tells what was saved", () => {
     const sums = derive.summaryOf(
-      status({ calls: 41, calls_saved: 10, calls_lost: 1, calls_handed_back: 1, calls_broken: 2, waited_s: 80 }, 1),
+      // Five say nothing of the relay: requests that were wrong, clients that changed their mind.
+      status({ calls: 46, calls_judged: 40, calls_served: 36, calls_saved: 10, calls_waited: 16, waited_s: 80 }, 1),
     );
     expect(sums).toMatchObject({
-      ended: 40,
+      ended: 45,
       success: 0.9,
       without: 0.65,
       saved: 10,
       failed: 4,
-      meanWaitS: 2,
+      meanWaitS: 5,
       open: 1,
       waiting: 2,
     });
@@ -219,7 +226,7 @@ describe("the summary", () => {
   it("says nothing of shares before a call has ended", () => {
     const sums = derive.summaryOf(status({ calls: 1 }, 1));
     expect(sums.success).toBeUndefined();
-    expect(sums.meanWaitS).toBe(0);
+    expect(sums.meanWaitS).toBeUndefined();
   });
 
   it("shows what is shut first", () => {
@@ -246,9 +253,10 @@ describe("charts", () => {
       failed: [0, 1],
       refusals: [0, 5],
       waited: [0, 2000],
+      waits: [0, 2],
       sends: [0, 9],
     });
-    expect(lines).toEqual({ at: [60, 120], success: [null, 75], without: [null, 25], wait: [null, 0.5] });
+    expect(lines).toEqual({ at: [60, 120], success: [null, 75], without: [null, 25], wait: [null, 1] });
   });
 
   it("have squares as dark as the share of refusals", () => {

@@ -5,6 +5,9 @@ import type { Call, Chart, Lane, Status, Totals } from "./types";
 /** A call's own name on the page. */
 export const keyOf = (call: Call): string => `${call.run ?? ""}-${call.call}`;
 
+/** What a call is called everywhere: `7-c12`, call 12 of run 7, or `c12` where nothing is recorded. */
+export const nameOf = (call: Call): string => (call.run === undefined ? `c${call.call}` : `${call.run}-c${call.call}`);
+
 /** What a call is or was, for its mark and its word. */
 export type Fate =
   | "opening"
@@ -68,7 +71,7 @@ export function matches(call: Call, words: string[]): boolean {
   if (words.length === 0) return true;
   const ids = call.sends.map((send) => send.request_id ?? "");
   const about = [
-    `c${call.call}`,
+    nameOf(call),
     call.model,
     call.upstream,
     call.client,
@@ -159,32 +162,29 @@ export function stepsOf(call: Call): Step[] {
 export interface Summary {
   /** Calls that ended. */
   ended: number;
-  /** The share that went well, with the relay and without it; none before the first call ended. */
+  /** The share that was served, with the relay and without it, as the relay counts it; none before a call counts. */
   success?: number;
   without?: number;
   saved: number;
   failed: number;
   waitedS: number;
-  meanWaitS: number;
+  /** How long a call that waited did so on average; none where none did. */
+  meanWaitS?: number;
   open: number;
   waiting: number;
 }
 
 export function summaryOf(status: Status): Summary {
   const totals: Totals = status.totals;
-  const ended = Math.max(0, totals.calls - status.open);
-  const failed = Math.min(ended, totals.calls_lost + totals.calls_handed_back + totals.calls_broken);
-  const shares =
-    ended > 0
-      ? { success: (ended - failed) / ended, without: Math.max(0, ended - failed - totals.calls_saved) / ended }
-      : {};
+  const { calls_judged: judged, calls_served: served, calls_saved: saved, calls_waited: waited } = totals;
+  const shares = judged > 0 ? { success: served / judged, without: (served - saved) / judged } : {};
   return {
-    ended,
+    ended: Math.max(0, totals.calls - status.open),
     ...shares,
-    saved: totals.calls_saved,
-    failed,
+    saved,
+    failed: judged - served,
     waitedS: totals.waited_s,
-    meanWaitS: ended > 0 ? totals.waited_s / ended : 0,
+    ...(waited > 0 ? { meanWaitS: totals.waited_s / waited } : {}),
     open: status.open,
     waiting: status.lanes.reduce((sum, lane) => sum + lane.waiting, 0),
   };
@@ -217,9 +217,10 @@ export function linesOf(chart: Chart): {
       const saved = chart.saved[nth] ?? 0;
       return share(served - saved, (chart.failed[nth] ?? 0) + saved);
     }),
-    wait: chart.waited.map((waited, nth) =>
-      (chart.calls[nth] ?? 0) > 0 ? waited / 1000 / (chart.calls[nth] ?? 1) : null,
-    ),
+    wait: chart.waited.map((waited, nth) => {
+      const waits = chart.waits[nth] ?? 0;
+      return waits > 0 ? waited / 1000 / waits : null;
+    }),
   };
 }
 

@@ -99,6 +99,9 @@ export interface Totals {
   sends: number;
   waits: number;
   waited_s: number;
+  calls_waited: number;
+  calls_judged: number;
+  calls_served: number;
   calls_saved: number;
   calls_lost: number;
   calls_handed_back: number;
@@ -135,6 +138,7 @@ export interface Chart {
   failed: number[];
   refusals: number[];
   waited: number[];
+  waits: number[];
   sends: number[];
 }
 

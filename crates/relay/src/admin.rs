@@ -59,6 +59,7 @@ async fn calls(shared: &Arc<Shared>, query: &str) -> Response<ReplyBody> {
             Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("steady-relay: {why}\n")),
         };
     }
+    recorder.settled().await;
     let (change, calls) = recorder.recent().since(since.unwrap_or(0));
     let lost = recorder.lost();
     as_json(&serde_json::json!({ "v": 1, "change": change, "lost": lost, "calls": calls }))

@@ -126,6 +126,11 @@ impl Relay {
         move || current.load().lanes.views(most)
     }
 
+    /// Tells of a test alert by every way that the settings name, and what came of each.
+    pub async fn try_alerts(&self) -> Vec<alerts::Tried> {
+        alerts::try_all(&self.current.load_full()).await
+    }
+
     /// What tells which calls are held whose client nobody looks after: those of a session are its own.
     pub fn held(&self) -> impl Fn() -> Vec<Held> + Send + Sync + 'static + use<> {
         let current = Arc::clone(&self.current);

@@ -5,6 +5,7 @@ mod asked;
 mod flags;
 mod leave;
 pub mod manual;
+pub(crate) mod suggested;
 mod translated;
 mod verbs;
 
@@ -304,7 +305,7 @@ mod tests {
     }
 
     /// Every verb, with words that it needs to be complete.
-    const VERBS: [(&str, &str); 33] = [
+    const VERBS: [(&str, &str); 34] = [
         ("serve", ""),
         ("run", " codex"),
         ("setup", ""),
@@ -313,7 +314,7 @@ mod tests {
         ("send", " http://localhost/"),
         ("doctor", ""),
         ("diagnose", ""),
-        ("replay", " calls.jsonl"),
+        ("replay", ""),
         ("selftest", ""),
         ("why", ""),
         ("stats", ""),
@@ -331,8 +332,9 @@ mod tests {
         ("cert trust-help", ""),
         ("cert renew", ""),
         ("snapshots list", ""),
-        ("snapshots show", " last"),
-        ("snapshots replay", " last"),
+        ("snapshots show", ""),
+        ("snapshots replay", ""),
+        ("alerts test", ""),
         ("service install", ""),
         ("service start", ""),
         ("service stop", ""),

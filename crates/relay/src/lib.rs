@@ -5,7 +5,7 @@
 //! the way is an event for the [`observe`]rs.
 
 mod admin;
-mod alerts;
+pub mod alerts;
 mod answer;
 pub mod app;
 mod bell;

@@ -9,8 +9,8 @@ use steady_relay::cli::{self, Asked, Cli, Verb};
 use steady_relay::words;
 
 use crate::verbs::{
-    Failure, cert, completions, config, demo, diagnose, doctor, man, replay, run, say, selftest, send, serve,
-    service, setup, snapshots, status, top,
+    Failure, alerts, cert, completions, config, demo, diagnose, doctor, man, replay, run, say, selftest,
+    send, serve, service, setup, snapshots, status, top,
 };
 
 fn main() -> ExitCode {
@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Verb::Why(options) => verbs::why::why(&cli.flags, options),
         #[cfg(feature = "history")]
         Verb::Stats(options) => verbs::stats::stats(&cli.flags, options),
+        Verb::Alerts(options) => alerts::alerts(&cli.flags, options),
         Verb::Setup(options) => setup::setup(&cli.flags, options),
         Verb::Undo(options) => setup::undo(&cli.flags, options),
         Verb::Config(args) => config::config(&cli.flags, &args.verb),

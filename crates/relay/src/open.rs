@@ -506,7 +506,8 @@ impl OpenCall {
     /// Keeps what is wanted of a call that ended like this.
     fn keep(&mut self, outcome: Outcome) {
         let Some(draft) = self.draft.take().filter(|draft| draft.wants(outcome)) else { return };
-        if let Some(job) = draft.ended(self.body.take_bytes(), wall_ms(&*self.shared.clock)) {
+        let run = self.shared.recorder.as_ref().and_then(|recorder| recorder.run());
+        if let Some(job) = draft.ended(run, self.body.take_bytes(), wall_ms(&*self.shared.clock)) {
             self.shared.snapshots.push(job);
         }
     }

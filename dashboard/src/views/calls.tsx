@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useSays } from "../context";
-import { type Fate, fateOf, isOpen, keyOf, matches, sendsOf, waitedOf, waitsUntil, wordsOf } from "../derive";
+import { type Fate, fateOf, isOpen, keyOf, matches, nameOf, sendsOf, waitedOf, waitsUntil, wordsOf } from "../derive";
 import type { Live } from "../live";
 import type { Call } from "../types";
 import type { Says } from "../words";
@@ -258,7 +258,7 @@ function Row({ call, now, says }: { call: Call; now: number; says: Says }): JSX.
       <span class="row-main">
         <span class="name clip">{call.model ?? call.upstream}</span>
         <span class="muted clip">
-          {says.time(call.opened)} · {call.client} · c{call.call}
+          {says.time(call.opened)} · {call.client} · {nameOf(call)}
         </span>
       </span>
       <span class="row-end">

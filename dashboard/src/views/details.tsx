@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useSays } from "../context";
-import { fateOf, isOpen, sendsOf, type Step, stepsOf, type Stretch, stretches, waitedOf } from "../derive";
+import { fateOf, isOpen, nameOf, sendsOf, type Step, stepsOf, type Stretch, stretches, waitedOf } from "../derive";
 import type { Call } from "../types";
 import type { Says, Word } from "../words";
 import { FateMark } from "./marks";
@@ -31,7 +31,7 @@ export function Details({ call, now }: { call: Call; now: number }): JSX.Element
       <header class="details-head">
         <FateMark fate={fate} />
         <h2>
-          {call.model ?? call.upstream} <span class="muted">c{call.call}</span>
+          {call.model ?? call.upstream} <span class="muted">{nameOf(call)}</span>
         </h2>
         <span class={`fate fate-${fate} is-loud`}>{says.say(`fate_${fate}`)}</span>
       </header>

@@ -48,8 +48,8 @@ export function Summary({ status, version, now, statusAt }: Props): JSX.Element 
         />
         <Tile
           name={says.say("tile_wait")}
-          value={sums.ended === 0 ? "–" : says.span(sums.meanWaitS * 1000)}
-          sub={sums.ended === 0 ? none : says.say("tile_wait_sub", says.span(sums.waitedS * 1000))}
+          value={sums.meanWaitS === undefined ? "–" : says.span(sums.meanWaitS * 1000)}
+          sub={sums.meanWaitS === undefined ? says.say("tile_no_wait") : says.say("tile_wait_sub", says.span(sums.waitedS * 1000))}
         />
         <Tile
           name={says.say("tile_open")}

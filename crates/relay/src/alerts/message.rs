@@ -44,13 +44,27 @@ impl Message {
             ("what", about.what.map(Value::from)),
             ("why", name(&about.why)),
         ];
-        let fields: Map<_, _> =
-            fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+        let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        Self::with(text, fields.collect())
+    }
+
+    /// What somebody is told who tries the ways out.
+    pub(super) fn test(at: u64, lang: Lang) -> Self {
+        let text = words::test(lang);
+        let fields = json!({
+            "v": VERSION, "kind": "test", "state": "raised", "at": at, "text": text, "lasted_s": 0.0, "held_back": 0,
+        });
+        let fields = if let Value::Object(fields) = fields { fields } else { Map::new() };
+        Self::with(text, fields)
+    }
+
+    fn with(text: String, fields: Map<String, Value>) -> Self {
         let variables = fields.iter().map(|(name, value)| {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             (format!("STEADY_ALERT_{}", name.to_ascii_uppercase()), value)
         });
-        Self { variables: variables.collect(), json: Value::Object(fields.clone()).to_string(), text }
+        let variables = variables.collect();
+        Self { variables, json: Value::Object(fields).to_string(), text }
     }
 }
 

@@ -12,7 +12,11 @@
 
 mod command;
 mod message;
+mod tried;
 mod webhook;
+
+pub(crate) use tried::try_all;
+pub use tried::{Options, Tried, Verb, json};
 
 use std::future::Future;
 use std::pin::Pin;
@@ -35,7 +39,7 @@ use crate::clock::{Clock, wall_ms};
 use crate::held;
 use crate::observe::{LaneChange, Notice, Observer, What};
 use crate::shared::Shared;
-use crate::words::{alerts as words, lang};
+use crate::words::{alerts as words, lang, start};
 
 /// The most alerts that wait, in each line.
 const ROOM: usize = 64;
@@ -165,6 +169,11 @@ fn tell_of_lost(lost: &AtomicU64, shared: &Shared) {
     }
 }
 
+/// Shows it on the desktop.
+async fn show(message: &Message) -> Result<(), String> {
+    held::show(&held::Message { title: words::title(lang()), body: message.text.clone() }).await
+}
+
 /// How one delivery went; `Err` with what was in the way.
 type Delivery = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
@@ -199,10 +208,7 @@ impl Way {
             current,
             under_way,
             |config| config.alerts.desktop,
-            |_, message| {
-                let shown = held::Message { title: words::title(lang()), body: message.text.clone() };
-                Box::pin(async move { held::show(&shown).await })
-            },
+            |_, message| Box::pin(async move { show(&message).await }),
         )
     }
 
@@ -226,7 +232,7 @@ impl Way {
                     Ok(()) => failing.store(false, Ordering::Relaxed),
                     // Said once until it works again.
                     Err(_) if failing.swap(true, Ordering::Relaxed) => {}
-                    Err(why) => shared.observers.notice(&Notice::Advice(why)),
+                    Err(why) => shared.observers.notice(&Notice::Advice(start::note(lang(), &why))),
                 }
             }
         });

@@ -1,7 +1,9 @@
 //! What the relay is told on the command line, and which verb hears which of it. Not what a value means.
 
-use clap::{ArgMatches, Args};
+use clap::{ArgMatches, Args, ValueHint};
 use std::path::PathBuf;
+
+use super::suggested::{FORMATS, LEVELS, ON_OFF, PROFILES};
 
 /// What the relay is told on the command line. Values are texts: `settings` reads them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
@@ -11,18 +13,18 @@ pub struct Flags {
     ///
     /// Any address beyond loopback needs a token: set STEADY_RELAY_TOKEN, or `token` in the configuration file.
     /// Also STEADY_RELAY_LISTEN.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other)]
     pub listen: Option<String>,
     /// The port to listen on; 0 picks a free one [default: 8787]
     ///
     /// Also STEADY_RELAY_PORT, or PORT, its older name.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_hint = ValueHint::Other)]
     pub port: Option<String>,
     /// The one service everything goes to [default: by the request's credential]
     ///
     /// A URL, or the name of an `[upstream.NAME]` of the configuration file.
     /// Also STEADY_RELAY_UPSTREAM, or UPSTREAM_URL, its older name.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Other)]
     pub upstream: Option<String>,
     /// The configuration file
     ///
@@ -33,19 +35,20 @@ pub struct Flags {
     ///
     /// Or codex-retry or opencodex, with the numbers of the tools of that name, or the name of a `[profile.NAME]`
     /// of the configuration file. Also STEADY_RELAY_PROFILE.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = PROFILES, hide_possible_values = true)]
     pub profile: Option<String>,
     /// Whether calls wait together while the service takes none: on, off [default: on]
     ///
     /// Those that do go to the same service and model with the same credential. A `gate = true` of a profile or a route
     /// in the configuration file holds all the same. Also STEADY_RELAY_GATE.
-    #[arg(long, value_name = "on|off")]
+    #[arg(long, value_name = "on|off", value_parser = ON_OFF, hide_possible_values = true)]
     pub gate: Option<String>,
     /// Speak https too, on the same port: on, off [default: off]
     ///
     /// For clients that insist on it: `steady-relay cert trust-help` says how each of them comes to trust the
     /// certificate, which is made at the first start. Also STEADY_RELAY_TLS.
-    #[arg(long, value_name = "on|off", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
+    #[arg(long, value_name = "on|off", num_args = 0..=1, require_equals = true, default_missing_value = "on",
+        value_parser = ON_OFF, hide_possible_values = true)]
     pub tls: Option<String>,
     /// A file of NAME=value lines; they count after the environment and before the configuration file
     ///
@@ -56,28 +59,28 @@ pub struct Flags {
     /// What is logged: error, warn, info, debug, trace [default: info]
     ///
     /// Also STEADY_RELAY_LOG_LEVEL.
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", value_parser = LEVELS, hide_possible_values = true)]
     pub log_level: Option<String>,
     /// How log lines look: text, json [default: text]
     ///
     /// Also STEADY_RELAY_LOG_FORMAT.
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = FORMATS, hide_possible_values = true)]
     pub log_format: Option<String>,
     /// A file to write the log to as well
     ///
     /// `max_size` and `max_files` below `[log]` in the configuration file bound it. Also STEADY_RELAY_LOG_FILE.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub log_file: Option<String>,
     /// The folder for what is kept over a restart
     ///
     /// What the relay learns about the capacity of services: one small private file, without any credential. Where none
     /// is named, steady-relay in the user's folder for state. Also STEADY_RELAY_STATE_DIR.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub state_dir: Option<String>,
     /// The port at which metrics are read, at /metrics; 0 picks a free one [default: none]
     ///
     /// OpenMetrics, for Prometheus and its like; 9090 is its usual port. Also STEADY_RELAY_METRICS_PORT.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_hint = ValueHint::Other)]
     pub metrics_port: Option<String>,
     /// Of an older tool: `--mode proxy` is accepted and does nothing.
     #[arg(long, value_name = "MODE", hide = true)]
@@ -130,9 +133,10 @@ pub(super) const FLAGS_OF: &[(&[&str], &[&str])] = &[
     (&["top"], OF_ASKING),
     (&["health"], OF_ASKING),
     #[cfg(feature = "history")]
-    (&["why"], OF_STATE),
+    (&["why"], OF_WHY),
     #[cfg(feature = "history")]
     (&["stats"], OF_STATE),
+    (&["alerts", "test"], FILES),
     (&["service", "install"], OF_SETTINGS),
     (&["cert", "show"], OF_STATE),
     (&["cert", "trust-help"], OF_STATE),
@@ -150,6 +154,9 @@ pub(super) const FLAGS_OF: &[(&[&str], &[&str])] = &[
 const FILES: &[&str] = &["config", "env_file"];
 /// The flags that say where the state folder is.
 const OF_STATE: &[&str] = &["config", "env_file", "state_dir"];
+/// The flags that say where the history is, and who may know more.
+#[cfg(feature = "history")]
+const OF_WHY: &[&str] = &["listen", "port", "config", "env_file", "state_dir"];
 /// The flags of a relay that belongs to one client: that client is pointed at loopback, whatever `--listen` says.
 const OF_RUN: &[&str] = &[
     "port",

@@ -6,6 +6,7 @@ use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::alerts;
 use crate::demo;
 use crate::diagnose;
 use crate::doctor;
@@ -141,6 +142,12 @@ pub enum Verb {
     /// Requests, answers and records, without keys, tokens, cookies, e-mail addresses and home folders.
     #[command(after_help = SNAPSHOTS_EXAMPLES, after_long_help = SNAPSHOTS_EXAMPLES)]
     Snapshots(snapshots::Options),
+    /// Try out whether alerts reach you, by the ways of `[alerts]`.
+    ///
+    /// One test alert goes by each way that is set, as every other would, and what came of it is said. Exit code 1: one
+    /// failed, or none is set.
+    #[command(after_help = ALERTS_EXAMPLES, after_long_help = ALERTS_EXAMPLES)]
+    Alerts(alerts::Options),
     /// Keep the relay running as a service of yours, from login on, without root.
     ///
     /// On Linux a unit of the user's systemd, which holds the port while the relay restarts; on macOS a launch agent;
@@ -250,6 +257,10 @@ const CERT_EXAMPLES: &str = "Examples:
 const SNAPSHOTS_EXAMPLES: &str = "Examples:
   steady-relay snapshots list
   steady-relay snapshots replay last --dry-run";
+
+const ALERTS_EXAMPLES: &str = "Examples:
+  steady-relay alerts test
+  steady-relay alerts test --json --config my.toml";
 
 const SETUP_EXAMPLES: &str = "Examples:
   steady-relay setup --dry-run

@@ -11,6 +11,7 @@ use serde::Serialize;
 use tokio::sync::Mutex;
 
 use crate::clock::wall_ms;
+use crate::history::fate::Fate;
 use crate::history::{self, Point};
 use crate::query::{number, value};
 use crate::reply::{ReplyBody, text, typed};
@@ -87,14 +88,16 @@ struct Chart {
     calls: Vec<u64>,
     /// Those of them that got a real answer.
     served: Vec<u64>,
-    /// Those of them that had met a fault before.
+    /// Those of them that their first send alone would not have served.
     saved: Vec<u64>,
-    /// Those whose client was told of a failure, or met one.
+    /// Those that are judged and were not served.
     failed: Vec<u64>,
     /// How often they were told of a want of capacity.
     refusals: Vec<u64>,
     /// What they waited, in milliseconds.
     waited: Vec<u64>,
+    /// Those that waited.
+    waits: Vec<u64>,
     /// How often they were sent.
     sends: Vec<u64>,
 }
@@ -114,6 +117,7 @@ impl Chart {
             failed: none(),
             refusals: none(),
             waited: none(),
+            waits: none(),
             sends: none(),
         }
     }
@@ -130,15 +134,11 @@ impl Chart {
         add(&mut self.refusals, point.capacity_faults.into());
         add(&mut self.waited, point.waited);
         add(&mut self.sends, point.sends.into());
-        match point.outcome.as_deref() {
-            Some("served") => {
-                add(&mut self.served, 1);
-                add(&mut self.saved, u64::from(point.sends > 1));
-            }
-            Some("returned" | "refused" | "gave_up" | "broken") => add(&mut self.failed, 1),
-            // The client left, its request was wrong, or it is not over: neither good nor bad.
-            Some(_) | None => {}
-        }
+        add(&mut self.waits, u64::from(point.waited > 0));
+        let Some(fate) = point.fate else { return };
+        add(&mut self.served, u64::from(fate.is_served()));
+        add(&mut self.saved, u64::from(fate == Fate::Saved));
+        add(&mut self.failed, u64::from(fate.is_judged() && !fate.is_served()));
     }
 }
 
@@ -272,12 +272,14 @@ async fn cached(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::fate::Way;
 
     fn point(opened: u64, outcome: &str, sends: u32) -> Point {
+        let way = Way { was_helped: sends > 1, was_troubled: sends > 1 };
         Point {
             opened,
             model: Some("m".to_owned()),
-            outcome: Some(outcome.to_owned()),
+            fate: Some(Fate::named(outcome, way)),
             sends,
             waited: 500 * u64::from(sends - 1),
             capacity_faults: sends - 1,
@@ -294,6 +296,7 @@ mod tests {
             point(now, "served", 3),
             point(now, "gave_up", 2),
             point(now, "client_left", 1),
+            point(now, "client_left", 2),
             point(chart.from, "returned", 1),
             // Before all of it, and after.
             point(chart.from - 1, "served", 1),
@@ -302,13 +305,14 @@ mod tests {
             chart.add(&point);
         }
         let last = |list: &[u64]| (list[0], list[59], list.iter().sum::<u64>());
-        assert_eq!(last(&chart.calls), (1, 4, 5));
+        assert_eq!(last(&chart.calls), (1, 5, 6));
         assert_eq!(last(&chart.served), (0, 2, 2));
         assert_eq!(last(&chart.saved), (0, 1, 1));
-        assert_eq!(last(&chart.failed), (1, 1, 2));
-        assert_eq!(last(&chart.refusals), (0, 3, 3));
-        assert_eq!(last(&chart.waited), (0, 1500, 1500));
-        assert_eq!(last(&chart.sends), (1, 7, 8));
+        assert_eq!(last(&chart.failed), (1, 2, 3));
+        assert_eq!(last(&chart.refusals), (0, 4, 4));
+        assert_eq!(last(&chart.waited), (0, 2000, 2000));
+        assert_eq!(last(&chart.waits), (0, 3, 3));
+        assert_eq!(last(&chart.sends), (1, 9, 10));
         for (span, count) in [(Span::Day, 96), (Span::Week, 168)] {
             let chart = Chart::of(span, now);
             assert_eq!((chart.calls.len(), chart.from % chart.step), (count, 0));

@@ -45,6 +45,10 @@ pub enum Evidence {
     },
     /// How the calls of the time ended.
     Ended {
+        /// Those to this upstream, or all.
+        upstream: Option<String>,
+        /// Those of this model, or all.
+        model: Option<String>,
         /// Calls.
         calls: u64,
         /// Those that were served.
@@ -135,6 +139,11 @@ fn told(lang: Lang, ms: u64) -> String {
     span(lang, Some(ms as f64 / 1000.0))
 }
 
+/// A model of an upstream, or the upstream.
+fn at(lang: Lang, upstream: &str, model: Option<&str>) -> String {
+    model.map_or_else(|| upstream.to_owned(), |model| words::at(lang, model, upstream))
+}
+
 impl Evidence {
     /// In words.
     #[must_use]
@@ -143,16 +152,20 @@ impl Evidence {
             Self::Failed { upstream, model, fault, failed, sends, codes, last_ago } => {
                 let what = Fault::ALL.into_iter().find(|known| known.name() == fault);
                 let what = what.map_or(fault.as_str(), |fault| fault.meaning_in(lang));
-                let at =
-                    model.as_ref().map_or_else(|| upstream.clone(), |model| words::at(lang, model, upstream));
-                let line = words::failed(lang, *failed, *sends, &at, what);
+                let line = words::failed(lang, *failed, *sends, &at(lang, upstream, model.as_deref()), what);
                 let codes =
                     if codes.is_empty() { String::new() } else { words::codes(lang, &codes.join(", ")) };
                 line + &codes + &words::last(lang, &told(lang, *last_ago))
             }
             Self::OtherModel { model, calls, well } => words::other_model(lang, model, *well, *calls),
             Self::OtherAccount { calls, well } => words::other_account(lang, *well, *calls),
-            Self::Ended { calls, served, lost, open } => words::ended(lang, *calls, *served, *lost, *open),
+            Self::Ended { upstream, model, calls, served, lost, open } => {
+                let of = match upstream {
+                    Some(upstream) => words::of_calls_to(lang, *calls, &at(lang, upstream, model.as_deref())),
+                    None => words::of_calls(lang, *calls),
+                };
+                of + &words::ended(lang, *served, *lost, *open)
+            }
             Self::Told { wait } => words::told(lang, &told(lang, *wait)),
             Self::Way { found, .. } | Self::Settings { found } => found.clone(),
             Self::Clock { ahead } => words::clock(lang, *ahead),

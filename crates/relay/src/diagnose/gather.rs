@@ -97,6 +97,6 @@ async fn recorded(config: &Config, from: u64, now: u64) -> Seen {
 
 /// Without a history there are none.
 #[cfg(not(feature = "history"))]
-async fn recorded(_config: &Config, _from: u64, _now: u64) -> Seen {
-    Seen { history: History::Off, ..Seen::default() }
+fn recorded(_config: &Config, _from: u64, _now: u64) -> std::future::Ready<Seen> {
+    std::future::ready(Seen { history: History::Off, ..Seen::default() })
 }

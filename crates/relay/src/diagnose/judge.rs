@@ -9,6 +9,7 @@ use relay_core::Lang;
 
 use super::evidence::{Evidence, Unseen};
 use super::facts::{Facts, History};
+use super::troubles::{Health, Trouble, times, troubles};
 use super::votes::{self, Pages, Vote, cause_of, failures, is_served, went_well};
 use super::{Cause, Verdict};
 use crate::doctor::facts::{Answered, Asked, Here, Step};
@@ -17,12 +18,6 @@ use crate::history::record::CallRecord;
 
 /// A call that was served so many milliseconds ago shows that its upstream is reached, whatever we meet.
 const FRESH: u64 = 3 * 60 * 1000;
-/// So many calls that are served at once show that a trouble is over.
-const CALM: usize = 3;
-/// Fewer failures than these, all overcome, are no trouble.
-const FEW: usize = 3;
-/// A model with this share of its calls in trouble is short, one with less is not.
-const SHORT: f64 = 1.0 / 3.0;
 
 /// The verdict on the facts; what of it is found elsewhere is in this language.
 #[must_use]
@@ -77,7 +72,7 @@ impl Judge<'_> {
             verdict.evidence.extend(ahead.map(|ahead| Evidence::Clock { ahead }));
             let failing = asked.iter().filter(|asked| asked.answer.is_err());
             verdict.evidence.extend(failing.map(|asked| self.way_of(asked)));
-            verdict.evidence.extend(self.ended(None));
+            verdict.evidence.extend(self.ended(None, None));
             return Some(verdict);
         }
         let worst = asked.iter().find_map(|asked| Some((asked, self.broken(asked)?)));
@@ -85,9 +80,10 @@ impl Judge<'_> {
         let mut verdict = Verdict { upstream: Some(asked.name.clone()), ..Verdict::of(cause) };
         verdict.evidence.push(self.way_of(asked));
         let votes = self.votes();
-        let same: Vec<_> = votes.iter().filter(|vote| vote.call.upstream == asked.name).collect();
+        let is_same = |vote: &&Vote<'_>| vote.cause == cause && vote.call.upstream == asked.name;
+        let same: Vec<_> = votes.iter().filter(is_same).cloned().collect();
         verdict.evidence.extend(self.failed(&same, &asked.name, None));
-        verdict.evidence.extend(self.ended(Some(&asked.name)));
+        verdict.evidence.extend(self.ended(Some(&asked.name), None));
         let other_ways = self.facts.way.upstreams.iter().filter(|other| other.name != asked.name);
         verdict.evidence.extend(other_ways.filter(|other| other.is_used).map(|other| self.way_of(other)));
         Some(verdict)
@@ -117,76 +113,88 @@ impl Judge<'_> {
     /// What the calls say.
     fn calls(&self) -> Option<Verdict> {
         let votes = self.votes();
+        let calls = &self.facts.calls;
+        let mut live = troubles(&votes);
+        live.retain(|trouble| !trouble.is_trifle() && !trouble.is_over(calls));
         let mut points: BTreeMap<(Cause, &str), f64> = BTreeMap::new();
-        for vote in &votes {
-            *points.entry((vote.cause, &vote.call.upstream)).or_default() += vote.points;
+        for trouble in &live {
+            *points.entry((trouble.cause, trouble.upstream)).or_default() += trouble.points();
         }
         let all: f64 = points.values().sum();
-        let ((cause, upstream), most) =
-            points.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other))?;
-        let mine: Vec<_> =
-            votes.iter().filter(|vote| vote.cause == cause && vote.call.upstream == upstream).collect();
-        if self.is_trifle(&mine) || self.is_over(cause, &mine) {
-            return None;
-        }
-        let model = busiest(mine.iter().filter_map(|vote| vote.call.model.as_deref()));
+        let (place, most) = points.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+        let (cause, upstream) = place;
+        live.retain(|trouble| (trouble.cause, trouble.upstream) == place);
         let mut verdict = Verdict { upstream: Some(upstream.to_owned()), ..Verdict::of(cause) };
-        verdict.is_sure = mine.len() > 1 && most >= all * 0.6;
+        // Of several models the one that fares worst, and not the one that is asked most.
+        let weight = |trouble: &Trouble<'_>| trouble.points() * self.failing(trouble);
+        let worst = live.iter().max_by(|one, other| weight(one).total_cmp(&weight(other)))?;
+        verdict.model = worst.model.map(str::to_owned);
         if cause == Cause::ModelAtCapacity {
-            self.whose_capacity(&mine, model, &mut verdict);
-        } else if cause.is_of_a_model() {
-            verdict.model = model.map(str::to_owned);
+            self.whose_capacity(worst, &mut verdict);
         }
+        let is_of_one = verdict.model.is_some();
+        let mine = live.iter().filter(|trouble| !is_of_one || trouble.model == worst.model);
+        let mine: Vec<_> = mine.flat_map(|trouble| trouble.votes.iter().cloned()).collect();
+        verdict.is_sure = mine.len() > 1 && most >= all * 0.6;
         let is_clients = cause == Cause::ClientHangsUp;
-        let name = |call: &'_ CallRecord| if is_clients { call.client.clone() } else { call.profile.clone() };
-        let names: Vec<_> = mine.iter().map(|vote| name(vote.call)).collect();
+        let name = |vote: &Vote<'_>| {
+            if is_clients { vote.call.client.clone() } else { vote.call.profile.clone() }
+        };
+        let names: Vec<_> = mine.iter().map(name).collect();
         verdict.who = busiest(names.iter().map(String::as_str)).map(str::to_owned);
         self.speaks_for(&mine, &mut verdict);
         Some(verdict)
     }
 
+    /// The share of the sends to the place of a trouble that failed.
+    fn failing(&self, trouble: &Trouble<'_>) -> f64 {
+        match self.failed(&trouble.votes, trouble.upstream, trouble.model) {
+            Some(Evidence::Failed { failed, sends, .. }) => failed as f64 / sends.max(1) as f64,
+            _ => 1.0,
+        }
+    }
+
     /// Whether a want of capacity is that of one model or of the service: by the other models where there are any, and
     /// else by what the service calls it.
-    fn whose_capacity(&self, mine: &[&Vote<'_>], model: Option<&str>, verdict: &mut Verdict) {
-        let upstream = verdict.upstream.clone().unwrap_or_default();
-        let (first, last) = times(mine);
-        let short: BTreeSet<_> = mine.iter().map(|vote| (vote.call.run, vote.call.call)).collect();
-        let mut models: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
+    fn whose_capacity(&self, worst: &Trouble<'_>, verdict: &mut Verdict) {
+        let (first, last) = times(&worst.votes);
+        let pages = self.pages();
+        let mut models: BTreeMap<&str, Health> = BTreeMap::new();
         for call in &self.facts.calls {
             let (opened, ended) = (call.opened, votes::ended(call, self.facts.now));
             // What went well before the trouble or after it says nothing.
             let then = ended.saturating_add(FRESH) >= first && opened <= last.saturating_add(FRESH);
-            if let (true, true, Some(model)) = (call.upstream == upstream, then, call.model.as_deref()) {
-                let (calls, well, in_need) = models.entry(model).or_default();
-                *calls += 1;
-                *well += u64::from(went_well(call));
-                *in_need += u64::from(short.contains(&(call.run, call.call)));
+            if let (true, true, Some(model)) = (call.upstream == worst.upstream, then, call.model.as_deref())
+            {
+                models.entry(model).or_default().add(call, &pages);
             }
         }
-        let is_short = |(calls, _, in_need): &(u64, u64, u64)| *in_need as f64 >= *calls as f64 * SHORT;
-        let others: Vec<_> = models.iter().filter(|(name, _)| Some(**name) != model).collect();
-        let well = others.iter().any(|(_, counts)| !is_short(counts) && counts.1 > 0);
-        let both = others.iter().any(|(_, counts)| is_short(counts));
-        let faults =
-            mine.iter().flat_map(|vote| failures(vote.call)).map(|(_, failed)| failed.fault.as_str());
-        let by_name = busiest(faults) == Some("overloaded");
-        if model.is_none() || (!well && (both || by_name)) {
+        models.retain(|_, health| health.calls > 0);
+        let short = worst.model.and_then(|model| models.get(model).copied()).unwrap_or_default();
+        let others = || models.iter().filter(|(name, _)| Some(**name) != worst.model);
+        let well = others().any(|(_, health)| !health.is_short_like(&short) && health.well > 0);
+        let both = others().any(|(_, health)| health.is_short_like(&short));
+        let failed = worst.votes.iter().flat_map(|vote| failures(vote.call));
+        let by_name = busiest(failed.map(|(_, failed)| failed.fault.as_str())) == Some("overloaded");
+        if worst.model.is_none() || (!well && (both || by_name)) {
             verdict.cause = Cause::ServiceOverloaded;
-        } else {
-            verdict.model = model.map(str::to_owned);
+            verdict.model = None;
         }
-        if others.is_empty() && model.is_some() {
-            verdict.unseen.push(Unseen::OtherModels(upstream));
+        if others().next().is_none() && worst.model.is_some() {
+            verdict.unseen.push(Unseen::OtherModels(worst.upstream.to_owned()));
         }
-        verdict.evidence.extend(others.into_iter().map(|(name, (calls, well, _))| Evidence::OtherModel {
-            model: (*name).to_owned(),
-            calls: *calls,
-            well: *well,
+        // A service that is short is shown by all its models.
+        let named = verdict.model.clone();
+        let shown = models.into_iter().filter(|(name, _)| named.as_deref() != Some(*name));
+        verdict.evidence.extend(shown.map(|(name, Health { calls, well, .. })| Evidence::OtherModel {
+            model: name.to_owned(),
+            calls,
+            well,
         }));
     }
 
     /// What speaks for the verdict, the strongest first.
-    fn speaks_for(&self, mine: &[&Vote<'_>], verdict: &mut Verdict) {
+    fn speaks_for(&self, mine: &[Vote<'_>], verdict: &mut Verdict) {
         let upstream = verdict.upstream.clone().unwrap_or_default();
         let special = if verdict.cause == Cause::ClientHangsUp {
             Some(hung_up(mine))
@@ -200,13 +208,16 @@ impl Judge<'_> {
             None
         };
         let mut all: Vec<_> = special.into_iter().collect();
-        all.extend(self.failed(mine, &upstream, verdict.model.as_deref()));
+        // Where all that speaks for it is of one model, the others are left out of the count.
+        let models: BTreeSet<_> = mine.iter().map(|vote| vote.call.model.as_deref()).collect();
+        let model = models.first().copied().flatten().filter(|_| models.len() == 1);
+        all.extend(self.failed(mine, &upstream, model));
         all.append(&mut verdict.evidence);
         let told =
             mine.iter().flat_map(|vote| failures(vote.call)).filter_map(|(_, failed)| failed.told).max();
         all.extend(told.map(|wait| Evidence::Told { wait }));
         all.extend(self.other_account(mine, &upstream));
-        all.extend(self.ended(Some(&upstream)));
+        all.extend(self.ended(Some(&upstream), model));
         let ways = self.facts.way.upstreams.iter().filter(|asked| asked.name == upstream);
         all.extend(ways.map(|asked| self.way_of(asked)));
         all.extend(self.ahead().map(|ahead| Evidence::Clock { ahead }));
@@ -217,8 +228,8 @@ impl Judge<'_> {
     }
 
     /// The sends that failed, of all that went to the same place.
-    fn failed(&self, mine: &[&Vote<'_>], upstream: &str, model: Option<&str>) -> Option<Evidence> {
-        let (mut counts, mut codes, mut last) = (BTreeMap::new(), BTreeMap::new(), 0);
+    fn failed(&self, mine: &[Vote<'_>], upstream: &str, model: Option<&str>) -> Option<Evidence> {
+        let (mut counts, mut last) = (BTreeMap::new(), 0);
         let (mut failed, mut sends) = (0, 0);
         let pages = self.pages();
         let causes: BTreeSet<_> = mine
@@ -228,26 +239,32 @@ impl Judge<'_> {
                 Some(cause_of(failed, of.status, pages.contains(&vote.call.upstream)))
             })
             .collect();
+        let of_calls: BTreeSet<_> = mine.iter().map(|vote| (vote.call.run, vote.call.call)).collect();
         let there = |call: &&CallRecord| {
             call.upstream == upstream && (model.is_none() || call.model.as_deref() == model)
         };
         for call in self.facts.calls.iter().filter(there) {
             sends +=
                 call.sends.iter().filter(|of| of.began.is_some()).count() as u64 + u64::from(call.left_out);
+            if of_calls.contains(&(call.run, call.call)) {
+                failed += u64::from(call.left_out);
+            }
             for (of, why) in failures(call) {
                 if !causes.contains(&cause_of(why, of.status, pages.contains(upstream))) {
                     continue;
                 }
                 failed += 1;
                 last = last.max(call.opened.saturating_add(why.at));
-                *counts.entry(why.fault.as_str()).or_insert(0_u64) += 1;
+                let (count, codes) = counts.entry(why.fault.as_str()).or_insert((0_u64, BTreeMap::new()));
+                *count += 1;
                 let status = of.status.map(|status| status.to_string());
                 for code in status.into_iter().chain(why.code.clone()) {
                     *codes.entry(code).or_insert(0_u64) += 1;
                 }
             }
         }
-        let (fault, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+        // The codes are those of the fault that is named.
+        let (fault, (_, codes)) = counts.into_iter().max_by_key(|(_, (count, _))| *count)?;
         let mut codes: Vec<_> = codes.into_iter().collect();
         codes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         Some(Evidence::Failed {
@@ -262,7 +279,7 @@ impl Judge<'_> {
     }
 
     /// What became of calls with another credential at the same time.
-    fn other_account(&self, mine: &[&Vote<'_>], upstream: &str) -> Option<Evidence> {
+    fn other_account(&self, mine: &[Vote<'_>], upstream: &str) -> Option<Evidence> {
         let lanes: BTreeSet<_> = mine.iter().map(|vote| vote.call.lane.as_str()).collect();
         let models: BTreeSet<_> = mine.iter().map(|vote| vote.call.model.as_deref()).collect();
         let (first, last) = times(mine);
@@ -281,35 +298,21 @@ impl Judge<'_> {
         (calls > 0).then_some(Evidence::OtherAccount { calls, well })
     }
 
-    /// How calls ended, those to one upstream or all.
-    fn ended(&self, upstream: Option<&str>) -> Option<Evidence> {
+    /// How calls ended, those to one upstream or to one of its models, or all.
+    fn ended(&self, upstream: Option<&str>, model: Option<&str>) -> Option<Evidence> {
         let (mut calls, mut served, mut open) = (0, 0, 0);
-        for call in self.facts.calls.iter().filter(|call| upstream.is_none_or(|name| call.upstream == name)) {
+        let is_there = |call: &&CallRecord| {
+            upstream.is_none_or(|name| call.upstream == name)
+                && (model.is_none() || call.model.as_deref() == model)
+        };
+        for call in self.facts.calls.iter().filter(is_there) {
             calls += 1;
             served += u64::from(is_served(call));
             open += u64::from(call.closed.is_none());
         }
-        (calls > 0).then_some(Evidence::Ended { calls, served, lost: calls - served - open, open })
-    }
-
-    /// Few failures, all overcome, and none going on.
-    fn is_trifle(&self, mine: &[&Vote<'_>]) -> bool {
-        mine.iter().all(|vote| is_served(vote.call))
-            && mine.iter().map(|vote| failures(vote.call).count()).sum::<usize>() < FEW
-    }
-
-    /// Calls that went the same way afterwards were all served at once.
-    fn is_over(&self, cause: Cause, mine: &[&Vote<'_>]) -> bool {
-        cause.passes() && self.since(mine) >= CALM
-    }
-
-    /// The calls that were served at once since, to the same place.
-    fn since(&self, mine: &[&Vote<'_>]) -> usize {
-        let Some(last) = mine.iter().max_by_key(|vote| vote.at) else { return 0 };
-        let is_same = |call: &&CallRecord| {
-            call.opened >= last.at && call.upstream == last.call.upstream && call.model == last.call.model
-        };
-        self.facts.calls.iter().filter(is_same).filter(|call| went_well(call)).count()
+        let (upstream, model) = (upstream.map(str::to_owned), model.map(str::to_owned));
+        let lost = calls - served - open;
+        (calls > 0).then_some(Evidence::Ended { upstream, model, calls, served, lost, open })
     }
 
     /// Nothing is wrong, or nobody can tell.
@@ -320,25 +323,18 @@ impl Judge<'_> {
             let since = self.facts.now.saturating_sub(self.facts.since);
             let last_ago = self.facts.before.map(|opened| self.facts.now.saturating_sub(opened));
             verdict.evidence.push(Evidence::NoCalls { since, last_ago });
-            verdict.evidence.extend(self.ended(None));
+            verdict.evidence.extend(self.ended(None, None));
             verdict.evidence.extend(self.used_ways());
             return verdict;
         }
         let mut verdict = Verdict { is_sure: calls.len() > 1, ..Verdict::of(Cause::NothingWrong) };
-        verdict.evidence.extend(self.ended(None));
-        let votes = self.votes();
-        let mut told = BTreeSet::new();
-        for vote in votes.iter().rev() {
-            let key = (vote.cause, &vote.call.upstream);
-            if !told.insert(key) {
-                continue;
-            }
-            let mine: Vec<_> = votes.iter().filter(|it| (it.cause, &it.call.upstream) == key).collect();
-            verdict.evidence.extend(self.failed(&mine, key.1, None));
-            let calls = self.since(&mine) as u64;
+        verdict.evidence.extend(self.ended(None, None));
+        for trouble in troubles(&self.votes()) {
+            verdict.evidence.extend(self.failed(&trouble.votes, trouble.upstream, trouble.model));
+            let calls = trouble.since(calls) as u64;
             if calls > 0 {
-                let ago = self.facts.now.saturating_sub(times(&mine).1);
-                verdict.evidence.push(Evidence::Over { cause: vote.cause.name(), calls, ago });
+                let ago = self.facts.now.saturating_sub(times(&trouble.votes).1);
+                verdict.evidence.push(Evidence::Over { cause: trouble.cause.name(), calls, ago });
             }
         }
         verdict.evidence.extend(self.used_ways());
@@ -435,13 +431,7 @@ fn busiest<'a>(all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     counts.into_iter().max_by_key(|(_, count)| *count).map(|(one, _)| one)
 }
 
-/// When the first of these calls was accepted, and when the last one ended.
-fn times(mine: &[&Vote<'_>]) -> (u64, u64) {
-    let first = mine.iter().map(|vote| vote.call.opened).min().unwrap_or(0);
-    (first, mine.iter().map(|vote| vote.at).max().unwrap_or(0))
-}
-
-fn hung_up(mine: &[&Vote<'_>]) -> Evidence {
+fn hung_up(mine: &[Vote<'_>]) -> Evidence {
     let took = || mine.iter().filter_map(|vote| Some(vote.call.closed.as_ref()?.took));
     Evidence::HungUp {
         client: busiest(mine.iter().map(|vote| vote.call.client.as_str())).unwrap_or("other").to_owned(),
@@ -451,7 +441,7 @@ fn hung_up(mine: &[&Vote<'_>]) -> Evidence {
     }
 }
 
-fn gave_up(mine: &[&Vote<'_>]) -> Evidence {
+fn gave_up(mine: &[Vote<'_>]) -> Evidence {
     let closed = || mine.iter().filter_map(|vote| vote.call.closed.as_ref());
     Evidence::GaveUp {
         calls: mine.len() as u64,

@@ -11,6 +11,7 @@ pub mod gather;
 pub mod issue;
 pub mod judge;
 pub mod report;
+mod troubles;
 mod votes;
 
 use std::path::PathBuf;
@@ -206,6 +207,18 @@ impl Cause {
     /// Whether it is the matter of one model rather than of all that is asked there.
     const fn is_of_a_model(self) -> bool {
         matches!(self, Self::ModelAtCapacity | Self::ModelLoading | Self::NoSuchModel | Self::RequestTooLong)
+    }
+
+    /// Whether the same answer comes however often one asks, until somebody changes something.
+    const fn is_for_good(self) -> bool {
+        matches!(
+            self,
+            Self::QuotaSpent
+                | Self::CredentialRefused
+                | Self::NoSuchModel
+                | Self::RequestTooLong
+                | Self::RequestRefused
+        )
     }
 
     /// Whether calls that go well afterwards show that it is over.

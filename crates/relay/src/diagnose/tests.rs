@@ -14,6 +14,8 @@ use crate::history::record::{
 };
 use crate::settings::Shown;
 
+mod mixed;
+
 /// Noon of some day.
 const NOW: u64 = 1_772_366_400_000;
 const MINUTE: u64 = 60_000;
@@ -491,7 +493,7 @@ fn the_verdict_for_people_and_for_programs() {
       -  5 of 5 sends to gpt-x at openai failed: the model is at capacity (503,
          server_is_overloaded), last 17 min 19 s ago
       -  gpt-y at the same time: 2 of 2 calls served at once
-      -  of 3 calls there: 2 served, 1 not served, 0 open
+      -  of 1 call to gpt-x at openai: 0 served, 1 not served, 0 open
       -  openai: /v1/models answers 401 to a request without a key
       -  only 1 call says so
     do: wait, or use another model for now; the relay sends again for as long as the
@@ -507,7 +509,7 @@ fn the_verdict_for_people_and_for_programs() {
       -  发往 openai 的 gpt-x 的 5 次发送中有 5 次失败：模型容量已满（503,
          server_is_overloaded），最近一次在 17 分 19 秒前
       -  同一时间的 gpt-y：2 次请求中有 2 次一次成功
-      -  共 3 次请求：2 次得到响应，1 次没有，0 次仍在进行
+      -  发往 openai 的 gpt-x 的 1 次请求：0 次得到响应，1 次没有，0 次仍在进行
       -  openai：/v1/models 对不带密钥的请求返回 401
       -  只有 1 次请求能说明这一点
     建议：等待，或暂时换用其他模型；在策略的 `patience` 耗尽之前，中继会继续重新发送

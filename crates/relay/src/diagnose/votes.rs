@@ -1,14 +1,20 @@
-//! What each call says about the matter: a call that met trouble votes for one cause.
+//! What each call says about the matter: a call that met trouble votes for one cause. What the votes of one place come to
+//! is `troubles`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Cause;
 use crate::history::record::{CallRecord, FailedRecord, SendRecord, State};
 
-/// The vote of a call that was not served, of one that is still in trouble, and of one that was served all the same.
+/// The vote of a call that is stuck now, of one that was not served, of one that has just met trouble, and of one that was
+/// served all the same. Whoever asks does so because something is stuck: that outweighs two that were lost, and ten that
+/// were served.
+const STUCK: f64 = 10.0;
 const LOST: f64 = 4.0;
 const OPEN: f64 = 2.0;
 const OVERCOME: f64 = 1.0;
+/// An open call that has failed so often is stuck, and fewer failures than these, all overcome, are no trouble.
+pub(super) const FEW: usize = 3;
 /// A vote counts half after so many milliseconds.
 const HALF: f64 = 15.0 * 60.0 * 1000.0;
 
@@ -44,15 +50,21 @@ pub(super) fn votes<'a>(calls: &'a [CallRecord], pages: &Pages, now: u64) -> Vec
         let (cause, points) = if hung_up { (Cause::ClientHangsUp, LOST) } else { of(call, pages)? };
         let at = ended(call, now);
         let age = now.saturating_sub(at) as f64;
-        Some(Vote { cause, call, points: points * (-age / HALF).exp2(), at, is_lost: points >= LOST })
+        let is_lost = call.closed.is_some() && points >= LOST;
+        Some(Vote { cause, call, points: points * (-age / HALF).exp2(), at, is_lost })
     };
     calls.iter().filter_map(vote).collect()
 }
 
 /// When a call ended, or was last heard of.
 pub(super) fn ended(call: &CallRecord, now: u64) -> u64 {
-    let spans =
-        call.sends.iter().flat_map(|of| [of.began, of.head, of.failed.as_ref().map(|failed| failed.at)]);
+    // Whoever waits is still there at the end of the wait.
+    let waits =
+        |of: &SendRecord| of.wait.as_ref().map(|wait| wait.began.saturating_add(wait.planned.unwrap_or(0)));
+    let spans = call
+        .sends
+        .iter()
+        .flat_map(|of| [waits(of), of.began, of.head, of.failed.as_ref().map(|failed| failed.at)]);
     let last = match &call.closed {
         Some(closed) => closed.took,
         None => spans.flatten().max().unwrap_or(0),
@@ -75,12 +87,18 @@ pub(super) fn failures(call: &CallRecord) -> impl DoubleEndedIterator<Item = (&S
     call.sends.iter().filter_map(|of| Some((of, of.failed.as_ref()?)))
 }
 
+/// How many sends of a call failed: of a long one those in the middle are not told, but none of them was the last.
+pub(super) fn failed_sends(call: &CallRecord) -> usize {
+    failures(call).count() + call.left_out as usize
+}
+
 fn of(call: &CallRecord, pages: &Pages) -> Option<(Cause, f64)> {
     let is_page = pages.contains(&call.upstream);
     let last = failures(call).next_back();
     let by_fault = last.map(|(of, failed)| cause_of(failed, of.status, is_page));
     let Some(closed) = &call.closed else {
-        return by_fault.filter(|_| call.state != State::Streaming).map(|cause| (cause, OPEN));
+        let points = if failed_sends(call) < FEW { OPEN } else { STUCK };
+        return by_fault.filter(|_| call.state != State::Streaming).map(|cause| (cause, points));
     };
     match (closed.outcome.as_str(), closed.why.as_deref()) {
         ("served", _) => by_fault.map(|cause| (cause, OVERCOME)),

@@ -49,8 +49,37 @@ pub struct Facts {
     pub open_files: Option<Vec<OpenFile>>,
     /// Env files with a mark or a coding that many programs do not read.
     pub odd_env_files: Vec<String>,
+    /// The file of the history.
+    pub history: History,
+    /// What alerts go by.
+    pub alerts: Alerts,
     /// The network of the Linux in Windows that we are in.
     pub wsl: Option<Wsl>,
+}
+
+/// The file of the history.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum History {
+    /// The settings, or this program, have none.
+    #[default]
+    Off,
+    /// There is no folder for it.
+    Nowhere,
+    /// It is to be there, and nothing is in the way.
+    Expected,
+    /// It is there, and so large, in bytes.
+    There(u64),
+    /// It cannot be read or written: what is in the way.
+    Bad(String),
+}
+
+/// What alerts go by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Alerts {
+    /// So many ways are set, beside the log.
+    pub ways: usize,
+    /// The program of `alerts.command` that is not found.
+    pub missing: Option<String>,
 }
 
 /// The relay's own settings.

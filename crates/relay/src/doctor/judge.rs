@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 use relay_core::Lang;
 
 use super::facts::{
-    Asked, ClientSetting, ClientVersion, Facts, Here, OpenFile, Service, Step, Unreadable, VsCodeProxy, Wsl,
+    Alerts, Asked, ClientSetting, ClientVersion, Facts, Here, History, OpenFile, Service, Step, Unreadable,
+    VsCodeProxy, Wsl,
 };
 use super::{Check, Finding, Level};
 use crate::listen::reached_at;
@@ -297,6 +298,7 @@ impl Judge<'_> {
         if facts.odd_env_files.is_empty() {
             add(all, Check::EnvFile, Level::Ok, &words::env_file_ok(lang));
         }
+        self.kept(all);
         let (level, words) = match facts.wsl {
             None => (Level::Ok, words::wsl_none(lang)),
             Some(Wsl::Mirrored) => (Level::Ok, words::wsl_mirrored(lang)),
@@ -304,6 +306,25 @@ impl Judge<'_> {
             Some(Wsl::Unknown) => (Level::Warn, words::wsl_unknown(lang)),
         };
         add(all, Check::Wsl, level, &words);
+    }
+
+    /// What is kept of calls, and whether somebody is told of trouble.
+    fn kept(&self, all: All<'_>) {
+        let (lang, facts) = (self.lang, self.facts);
+        let (level, words) = match &facts.history {
+            History::Off => (Level::Ok, words::history_off(lang)),
+            History::Nowhere => (Level::Warn, words::history_nowhere(lang)),
+            History::Expected => (Level::Ok, words::history_expected(lang)),
+            History::There(bytes) => (Level::Ok, words::history_ok(lang, bytes.div_ceil(1 << 20))),
+            History::Bad(why) => (Level::Fail, words::history_bad(lang, why)),
+        };
+        add(all, Check::History, level, &words);
+        let (level, words) = match &facts.alerts {
+            Alerts { missing: Some(program), .. } => (Level::Fail, words::alerts_missing(lang, program)),
+            Alerts { ways: 0, .. } => (Level::Ok, words::alerts_none(lang)),
+            Alerts { ways, .. } => (Level::Ok, words::alerts_ok(lang, *ways as u64)),
+        };
+        add(all, Check::Alerts, level, &words);
     }
 
     fn modes(&self, all: All<'_>) {

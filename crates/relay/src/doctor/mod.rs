@@ -92,13 +92,17 @@ pub enum Check {
     FileModes,
     /// Env files are of a form that all programs read.
     EnvFile,
+    /// The history can be written and read.
+    History,
+    /// Alerts have a way out.
+    Alerts,
     /// Windows and the Linux in it reach each other.
     Wsl,
 }
 
 impl Check {
     /// Every one, in the order of the report.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::Settings,
         Self::Port,
         Self::Version,
@@ -120,6 +124,8 @@ impl Check {
         Self::Localhost,
         Self::FileModes,
         Self::EnvFile,
+        Self::History,
+        Self::Alerts,
         Self::Wsl,
     ];
 
@@ -148,6 +154,8 @@ impl Check {
             Self::Localhost => "localhost",
             Self::FileModes => "file-modes",
             Self::EnvFile => "env-file",
+            Self::History => "history",
+            Self::Alerts => "alerts",
             Self::Wsl => "wsl",
         }
     }

@@ -10,8 +10,11 @@
 //! [`relay_core::event`].
 
 pub(crate) mod assemble;
+pub mod fate;
 #[cfg(feature = "history")]
 mod file;
+pub mod name;
+pub mod place;
 mod point;
 pub mod recent;
 pub mod record;
@@ -23,6 +26,7 @@ mod writer;
 pub(crate) use assemble::Assembler;
 #[cfg(feature = "history")]
 pub use file::File;
+pub use name::Name;
 pub use point::Point;
 pub use recorder::Recorder;
 pub use writer::Writer;
@@ -67,9 +71,12 @@ pub async fn before(config: &Config, opened: u64, most: usize) -> Result<Vec<rec
 /// # Errors
 /// None.
 #[cfg(not(feature = "history"))]
-#[expect(clippy::unused_async, reason = "with a history it waits")]
-pub async fn before(_config: &Config, _opened: u64, _most: usize) -> Result<Vec<record::CallRecord>, String> {
-    Ok(Vec::new())
+pub fn before(
+    _config: &Config,
+    _opened: u64,
+    _most: usize,
+) -> std::future::Ready<Result<Vec<record::CallRecord>, String>> {
+    std::future::ready(Ok(Vec::new()))
 }
 
 /// Shows each call in the file that was accepted at this moment or later; `None`: there is no file.

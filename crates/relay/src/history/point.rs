@@ -1,5 +1,6 @@
 //! A call as those see it who add up many: the few columns that sums are made of.
 
+use super::fate::Fate;
 use super::record::CallRecord;
 
 /// One call.
@@ -10,7 +11,7 @@ pub struct Point {
     /// The model.
     pub model: Option<String>,
     /// How it ended; `None`: it has not, or nobody saw it.
-    pub outcome: Option<String>,
+    pub fate: Option<Fate>,
     /// How many sends it took.
     pub sends: u32,
     /// How long it waited between them, in milliseconds.
@@ -27,7 +28,7 @@ impl Point {
         Self {
             opened: call.opened,
             model: call.model.clone(),
-            outcome: closed.map(|closed| closed.outcome.clone()),
+            fate: Fate::of_call(call),
             sends: closed.map_or(0, |closed| closed.sends),
             waited: closed.map_or(0, |closed| closed.waited),
             capacity_faults: closed.map_or(0, |closed| closed.capacity_faults),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use relay_core::Moment;
 use relay_core::event::{CallId, Event};
+use tokio::sync::watch;
 
 use super::Writer;
 use super::assemble::Assembler;
@@ -36,6 +37,10 @@ struct Seen {
 struct Queue {
     events: Vec<Seen>,
     ends: bool,
+    /// Somebody waits for what is there: it is gathered for no longer.
+    hurries: bool,
+    /// How often something was taken out.
+    taken: u64,
 }
 
 #[derive(Default)]
@@ -68,11 +73,13 @@ impl Line {
             None => self.news.wait_while(queue, nothing).unwrap_or_else(PoisonError::into_inner),
         };
         if !nothing(&mut queue) {
-            let gathers = |queue: &mut Queue| !queue.ends && queue.events.len() < ROOM;
+            let gathers = |queue: &mut Queue| !queue.ends && !queue.hurries && queue.events.len() < ROOM;
             let gathered = self.news.wait_timeout_while(queue, GATHER, gathers);
             queue = gathered.unwrap_or_else(PoisonError::into_inner).0;
         }
         let events = std::mem::take(&mut queue.events);
+        queue.hurries = false;
+        queue.taken += 1;
         (!events.is_empty() || !queue.ends).then_some(events)
     }
 }
@@ -82,6 +89,10 @@ pub struct Recorder {
     clock: Arc<dyn Clock>,
     line: Arc<Line>,
     recent: Arc<Recent>,
+    /// The number of the run in the history, where it is written.
+    run: Option<i64>,
+    /// How often what was taken out of the line was put in its place.
+    put: watch::Receiver<u64>,
     /// Ends with the thread.
     done: Mutex<Receiver<()>>,
 }
@@ -101,7 +112,9 @@ impl Recorder {
         let (line, recent) = (Arc::<Line>::default(), Arc::<Recent>::default());
         let (taken, put) = (Arc::clone(&line), Arc::clone(&recent));
         let (alive, done) = channel::<()>();
+        let (told, all_put) = watch::channel(0);
         line.set_trouble(writer.trouble());
+        let run = writer.run();
         std::thread::Builder::new().name("history".to_owned()).spawn(move || {
             let _alive = alive;
             let mut assembler = Assembler::default();
@@ -116,18 +129,41 @@ impl Recorder {
                 }
                 // First: a file that is locked or slow must not keep those waiting who look at the relay.
                 put.put(changed.iter().cloned());
+                told.send_modify(|times| *times += 1);
                 taken.lost.fetch_add(writer.write(changed), Ordering::Relaxed);
                 taken.set_trouble(writer.trouble());
             }
             writer.end();
         })?;
-        Ok(Self { clock, line, recent, done: Mutex::new(done) })
+        Ok(Self { clock, line, recent, run, put: all_put, done: Mutex::new(done) })
     }
 
     /// The last calls.
     #[must_use]
     pub const fn recent(&self) -> &Arc<Recent> {
         &self.recent
+    }
+
+    /// The number of the run in the history, where it is written.
+    #[must_use]
+    pub const fn run(&self) -> Option<i64> {
+        self.run
+    }
+
+    /// Waits until all that has happened is recorded, so that who asks right after a call learns its end.
+    pub async fn settled(&self) {
+        let due = {
+            let mut queue = self.line.queue();
+            if !queue.events.is_empty() {
+                queue.hurries = true;
+            }
+            queue.taken + u64::from(!queue.events.is_empty())
+        };
+        self.line.news.notify_all();
+        let mut put = self.put.clone();
+        let all = put.wait_for(|times| *times >= due);
+        // Nobody waits for long.
+        let _in_time = tokio::time::timeout(LAST, all).await;
     }
 
     /// How many events were not recorded.

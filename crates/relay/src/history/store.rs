@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::Point;
+use super::place::in_the_way;
 use super::record::CallRecord;
+use super::{Name, Point};
 use crate::private;
 use crate::words::{self, lang};
 
@@ -297,8 +298,11 @@ impl Reader {
     /// # Errors
     /// Where there is none, or none that this program can read.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        if !path.exists() {
-            return Err(StoreError::Missing(path.to_owned()));
+        // Where there is none, and can be none, that is why.
+        match in_the_way(path) {
+            Some(why) if !path.is_file() => return Err(StoreError::File { path: path.to_owned(), why }),
+            None if !path.exists() => return Err(StoreError::Missing(path.to_owned())),
+            Some(_) | None => {}
         }
         let error = |why: rusqlite::Error| StoreError::of(path, &why);
         // Not read-only: a write-ahead log that a killed relay left behind has to be put in its place.
@@ -313,6 +317,22 @@ impl Reader {
             // The relay itself brings it up to date; until then its tables are read by one that can.
             _ => Store::open(path)
                 .map(|opened| Self { path: path.to_owned(), connection: opened.store.connection }),
+        }
+    }
+
+    /// Whether it can be read by this program, now or once a relay has brought it up to date. Nothing is changed.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn look(path: &Path) -> Result<(), StoreError> {
+        let error = |why: rusqlite::Error| StoreError::File { path: path.to_owned(), why: why.to_string() };
+        let connection =
+            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(error)?;
+        connection.busy_timeout(BUSY).map_err(error)?;
+        match schema::version(&connection).map_err(error)? {
+            0 => Err(StoreError::Missing(path.to_owned())),
+            found if found > schema::VERSION => Err(StoreError::Newer { path: path.to_owned(), found }),
+            _ => Ok(()),
         }
     }
 
@@ -398,28 +418,32 @@ impl Reader {
         rows::run(&self.connection, "true ORDER BY run DESC LIMIT 1", []).map_err(|why| self.error(&why))
     }
 
-    /// The calls that go by this name, the newest first: `c12` or `12` (of any run), `7-12` (of run 7), or an id that a
-    /// client or an upstream gave.
+    /// The calls that go by this name, the newest first; [`Name::Last`] is one call at most.
     ///
     /// # Errors
     /// Where the file cannot be read.
-    pub fn named(&self, name: &str, most: usize) -> Result<Vec<CallRecord>, StoreError> {
+    pub fn named(&self, name: &Name, most: usize) -> Result<Vec<CallRecord>, StoreError> {
+        const BY_ID: &str =
+            "request_id = ?1 OR (run, call) IN (SELECT run, call FROM sends WHERE request_id = ?1)";
+        const NEWEST: &str = "ORDER BY opened DESC, run DESC LIMIT ?2";
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let number = |text: &str| text.strip_prefix('c').unwrap_or(text).parse::<i64>().ok();
-        let order = "ORDER BY opened DESC LIMIT";
-        let by_run =
-            name.split_once('-').and_then(|(run, call)| Some((run.parse::<i64>().ok()?, number(call)?)));
-        let found = if let Some((run, call)) = by_run {
-            rows::calls(
-                &self.connection,
-                &format!("run = ?1 AND call = ?2 {order} ?3"),
-                params![run, call, most],
-            )
-        } else if let Some(call) = number(name) {
-            rows::calls(&self.connection, &format!("call = ?1 {order} ?2"), params![call, most])
-        } else {
-            let ids = "request_id = ?1 OR (run, call) IN (SELECT run, call FROM sends WHERE request_id = ?1)";
-            rows::calls(&self.connection, &format!("{ids} {order} ?2"), params![name, most])
+        let by_number = |call: u64| {
+            let filter = format!("call = ?1 {NEWEST}");
+            rows::calls(&self.connection, &filter, params![rows::whole(call), most])
+        };
+        let by_id =
+            |id: &str| rows::calls(&self.connection, &format!("({BY_ID}) {NEWEST}"), params![id, most]);
+        let found = match name {
+            Name::Last => return Ok(self.last()?.into_iter().collect()),
+            Name::Number { call, text, .. } => by_number(*call).and_then(|mut found| {
+                found.retain(|record| name.fits(record));
+                if found.is_empty() { by_id(text) } else { Ok(found) }
+            }),
+            Name::Snapshot { call, .. } => by_number(*call).map(|mut found| {
+                found.retain(|record| name.fits(record));
+                found
+            }),
+            Name::Id(id) => by_id(id),
         };
         found.map_err(|why| self.error(&why))
     }

@@ -40,7 +40,7 @@ pub(crate) fn call(number: u64, state: State) -> CallRecord {
 }
 
 /// It was accepted.
-pub(super) fn opened() -> Event {
+pub(crate) fn opened() -> Event {
     let labels = Labels {
         client: "codex",
         dialect: "openai_responses",
@@ -58,7 +58,7 @@ pub(super) fn opened() -> Event {
 }
 
 /// A send was refused, and the upstream asked to wait so many seconds.
-pub(super) fn refused(send: u32, told: Option<u64>) -> Event {
+pub(crate) fn refused(send: u32, told: Option<u64>) -> Event {
     Event::FaultSeen {
         send,
         fault: Fault::AtCapacity,
@@ -72,7 +72,7 @@ pub(super) fn refused(send: u32, told: Option<u64>) -> Event {
 }
 
 /// Its next send waits so many seconds.
-pub(super) fn waits(send: u32, seconds: u64) -> Event {
+pub(crate) fn waits(send: u32, seconds: u64) -> Event {
     let wait = Duration::from_secs(seconds);
     Event::WaitStarted { send, wait, fault: Fault::AtCapacity, status: Some(503), code: None }
 }
@@ -197,4 +197,19 @@ fn what_was_seen_before_the_end_is_kept() {
     recorder.close();
     assert_eq!(recorder.recent().call(1).map(|call| call.state), Some(State::Closed));
     assert_eq!(recorder.lost(), 0);
+}
+
+#[tokio::test]
+async fn who_asks_right_after_a_call_learns_its_end() {
+    let recorder = Recorder::start(Arc::new(SystemClock), Writer::default()).unwrap();
+    recorder.settled().await;
+    for call in 1..=50 {
+        for event in [opened(), Event::SendStarted { send: 1 }, served(1, 0)] {
+            recorder.see(CallId(call), Moment::ZERO, &event);
+        }
+        recorder.settled().await;
+        assert_eq!(recorder.recent().call(call).map(|call| call.state), Some(State::Closed));
+    }
+    recorder.close();
+    recorder.settled().await;
 }

@@ -270,6 +270,7 @@ mod tests {
     use std::time::Duration;
 
     use relay_core::Fault;
+    use relay_core::alert::{About, Alert, Kind, State};
     use relay_core::call::{Stop, Why};
     use relay_core::event::{Closing, Outcome, Transport};
     use relay_core::evidence::Operation;
@@ -351,6 +352,24 @@ mod tests {
         let line = record(CallId(7), &spoken, &event);
         let line = line.line(LogFormat::Text, Medium::Stderr, std::time::SystemTime::UNIX_EPOCH);
         assert!(line.contains(" transport=websocket model=gpt-x "), "{line}");
+    }
+
+    #[test]
+    fn where_metrics_are_is_no_warning_and_an_alert_says_why() {
+        let about =
+            About { what: Some("history"), why: Some("the disk is \"full\"".into()), ..About::default() };
+        let kind = Kind::CannotWrite;
+        let alert = Alert { kind, state: State::Raised, about, lasted: Duration::ZERO, held_back: 0 };
+        let record = words(&Notice::Alert(alert)).unwrap();
+        let line = |format| record.line(format, Medium::Stderr, std::time::SystemTime::UNIX_EPOCH);
+        insta::assert_snapshot!(
+            line(LogFormat::Text),
+            @r#"[alert] state=raised kind=cannot_write lasted=0.0s what=history why="the disk is \"full\"""#
+        );
+        let json: serde_json::Value = serde_json::from_str(&line(LogFormat::Json)).unwrap();
+        assert_eq!(json["why"], "the disk is \"full\"");
+        let metrics = words(&Notice::Metrics { url: "http://127.0.0.1:9090".to_owned() }).unwrap();
+        assert_eq!(metrics.level, LogLevel::Info);
     }
 
     #[test]

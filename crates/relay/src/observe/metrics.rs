@@ -396,6 +396,7 @@ impl Observer for Metrics {
                 What::LaneOpened { .. } | What::CircuitClosed { .. } => {}
             },
             Notice::Listening { .. }
+            | Notice::Metrics { .. }
             | Notice::Advice(_)
             | Notice::Warming(_)
             | Notice::Alert(_)

@@ -28,6 +28,11 @@ pub enum Notice {
         /// Who else can reach it and what they need, where it is not loopback alone.
         beyond: Option<String>,
     },
+    /// Metrics are read here.
+    Metrics {
+        /// The address without its path.
+        url: String,
+    },
     /// Something a person should know once.
     Advice(String),
     /// The settings were read again; what was changed holds for new calls.

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use super::{LaneName, Notice, Observer, Warming};
 use crate::clock::tenths;
+use crate::history::fate::{Fate, Way};
 use crate::sessions::said::{Held, Sums};
 
 /// Sums since the start. `docs/status.md` says what each field of the page means, in words for its readers.
@@ -30,7 +31,13 @@ pub struct Totals {
     pub calls_sent_again: u64,
     /// Calls that ended and met a capacity fault.
     pub calls_short_of_capacity: u64,
-    /// Calls that met a fault and were served all the same.
+    /// Calls that ended and waited.
+    pub calls_waited: u64,
+    /// Calls that ended and tell whether the relay, or the service alone, did well.
+    pub calls_judged: u64,
+    /// Those of them that were served.
+    pub calls_served: u64,
+    /// Those of them that their first send alone would not have served.
     pub calls_saved: u64,
     /// Calls that were refused or given up.
     pub calls_lost: u64,
@@ -50,6 +57,9 @@ pub struct Totals {
     /// Those of them that met a want of capacity.
     #[serde(skip)]
     pub met_capacity: u64,
+    /// Those of them that were served.
+    #[serde(skip)]
+    pub met_and_served: u64,
     /// Those of them that were not served: refused, given up, handed back, broken off, or left by their client.
     #[serde(skip)]
     pub met_and_lost: u64,
@@ -62,9 +72,10 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// A call ended.
-    fn closed(&mut self, closing: &Closing) {
+    /// A call ended. `after_cut`: an earlier answer of its turn had been cut.
+    fn closed(&mut self, closing: &Closing, after_cut: bool) {
         self.waited_s += closing.waited.as_secs_f64();
+        self.calls_waited += u64::from(!closing.waited.is_zero());
         let met_fault = closing.last_fault.is_some();
         let again = closing.sends > 1;
         self.calls_sent_again += u64::from(again);
@@ -85,12 +96,18 @@ impl Totals {
         }
         self.calls_short_of_capacity += at_capacity;
         self.refusals += u64::from(closing.capacity_faults);
-        match closing.outcome {
-            Outcome::Served => self.calls_saved += u64::from(met_fault && again),
-            Outcome::Refused | Outcome::GaveUp => self.calls_lost += 1,
-            Outcome::Returned => self.calls_handed_back += 1,
-            Outcome::Broken => self.calls_broken += 1,
-            Outcome::Passed | Outcome::Cut | Outcome::ClientLeft => {}
+        self.met_and_served += u64::from(closing.outcome == Outcome::Served && met_fault && again);
+        let way =
+            Way { was_helped: again || after_cut, was_troubled: met_fault || !closing.waited.is_zero() };
+        let fate = Fate::of(Some(closing.outcome), way);
+        self.calls_judged += u64::from(fate.is_judged());
+        self.calls_served += u64::from(fate.is_served());
+        match fate {
+            Fate::Saved => self.calls_saved += 1,
+            Fate::Lost => self.calls_lost += 1,
+            Fate::Returned => self.calls_handed_back += 1,
+            Fate::Broken => self.calls_broken += 1,
+            Fate::ServedByFirst | Fate::Passed | Fate::Cut | Fate::LeftWaiting | Fate::Left => {}
         }
     }
 }
@@ -114,6 +131,8 @@ struct Open {
     held: Option<(Moment, Option<Fault>)>,
     /// Whether its client was given a notice of that.
     noticed: bool,
+    /// Whether an earlier answer of its turn was cut.
+    after_cut: bool,
 }
 
 impl Open {
@@ -342,7 +361,7 @@ impl Status {
         Sums {
             calls: totals.met_fault,
             at_capacity: totals.met_capacity,
-            recovered: totals.calls_saved,
+            recovered: totals.met_and_served,
             waited_s: (totals.waited_s * 1000.0).round() / 1000.0,
             sends: totals.retried_sends,
             lost: totals.met_and_lost,
@@ -446,6 +465,7 @@ impl Observer for Status {
                         doing: Doing::Opening,
                         held: None,
                         noticed: false,
+                        after_cut: false,
                     },
                 );
             }
@@ -458,6 +478,8 @@ impl Observer for Status {
             Event::WaitStarted { wait, fault, .. } => {
                 totals.waits += 1;
                 if let Some(open) = open.get_mut(&call) {
+                    // A call that waits by itself before its first send resumes one that was cut.
+                    open.after_cut |= open.sends == 0;
                     open.waits(Some(at + *wait), Some(*fault), at);
                 }
             }
@@ -483,10 +505,11 @@ impl Observer for Status {
             Event::StreamCut { .. } => totals.streams_cut += 1,
             Event::GrantTaken { .. } => totals.maybe_billed_twice += 1,
             Event::CallClosed(closing) => {
-                if open.remove(&call).is_some_and(|open| open.held.is_some()) {
+                let open = open.remove(&call);
+                if open.as_ref().is_some_and(|open| open.held.is_some()) {
                     self.eased.notify_one();
                 }
-                totals.closed(closing);
+                totals.closed(closing, open.is_some_and(|open| open.after_cut));
             }
             Event::NoticeGiven { .. } => {
                 if let Some(open) = open.get_mut(&call) {
@@ -504,6 +527,7 @@ impl Observer for Status {
                 self.board().warming.insert((upstream.clone(), model.clone()), *news);
             }
             Notice::Listening { .. }
+            | Notice::Metrics { .. }
             | Notice::Advice(_)
             | Notice::Reloaded { .. }
             | Notice::ReloadRefused(_)

@@ -26,7 +26,7 @@ use compare::{Compared, compare};
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Options {
     /// Recorded calls as JSON lines, or a report of `diagnose`; `-` for standard input
-    #[arg(required_unless_present = "since", conflicts_with = "since")]
+    #[arg(conflicts_with = "since")]
     pub file: Option<PathBuf>,
     /// Replay the calls of the last hours or days from the history: 12h, 7d
     #[arg(long, value_name = "SPAN", value_parser = span)]

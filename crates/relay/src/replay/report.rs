@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::Replayed;
 use super::compare::{Compared, Side};
+use crate::history::name::shown;
 use crate::running::text::span;
 use crate::terminal;
 use crate::words::replay as words;
@@ -81,9 +82,8 @@ pub fn text(lang: Lang, replayed: &Replayed) -> String {
 }
 
 fn line(lang: Lang, call: &Compared) -> String {
-    let run = call.run.map(|run| format!("{run}-")).unwrap_or_default();
-    let id =
-        format!("{run}{}  {} {}", call.call, call.client, call.model.as_deref().unwrap_or(&call.upstream));
+    let model = call.model.as_deref().unwrap_or(&call.upstream);
+    let id = format!("{}  {} {model}", shown(call.run, call.call), call.client);
     let side = |side: &Side| {
         let outcome = if side.outcome == "goes_on" { words::goes_on(lang) } else { side.outcome.clone() };
         let why = side.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();

@@ -58,7 +58,7 @@ pub async fn supervise(plan: &Plan) -> Result<Ended, RunError> {
     let mut signals = Signals::listen().map_err(|source| RunError::NotStarted { program: name(), source })?;
     let mut child = command(plan).spawn().map_err(|source| {
         if source.kind() == io::ErrorKind::NotFound {
-            return RunError::NotFound(name());
+            return not_found(&plan.program);
         }
         RunError::NotStarted { program: name(), source }
     })?;
@@ -73,6 +73,14 @@ pub async fn supervise(plan: &Plan) -> Result<Ended, RunError> {
         modes.restore();
     }
     ended.map_err(|source| RunError::Lost { program: name(), source })
+}
+
+/// A bare name is looked for on the PATH alone, as shells do it.
+fn not_found(program: &OsStr) -> RunError {
+    let path = Path::new(program);
+    let name = program.to_string_lossy().into_owned();
+    let is_bare = path.components().count() == 1 && path.file_name() == Some(program);
+    if is_bare && path.is_file() { RunError::Here(name) } else { RunError::NotFound(name) }
 }
 
 fn command(plan: &Plan) -> Command {

@@ -159,6 +159,9 @@ pub enum RunError {
     /// There is no such program.
     #[error("{}", run::not_found(lang(), .0))]
     NotFound(String),
+    /// There is no such program, but a file of this name in the working directory.
+    #[error("{}", run::is_here(lang(), .0, &format!(".{}{}", std::path::MAIN_SEPARATOR, .0)))]
+    Here(String),
     /// The program is there and the system does not start it.
     #[error("{}", run::not_started(lang(), program, &source.to_string()))]
     NotStarted {
@@ -183,7 +186,7 @@ impl RunError {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::NotFound(_) => 127,
+            Self::NotFound(_) | Self::Here(_) => 127,
             Self::NotStarted { .. } => 126,
             Self::Lost { .. } => 1,
             Self::Itself { .. } | Self::Url { .. } | Self::Immovable { .. } => 2,

@@ -39,6 +39,7 @@ pub use survey::{ClientState, Standing, Told, survey, told};
 pub use undo::{Fate, Undone, undo};
 
 use self::journal::Journal;
+use crate::cli::suggested::{CLIENTS, UNDONE};
 use crate::words::setup as words;
 
 /// What `setup` is asked for.
@@ -47,7 +48,7 @@ pub struct Options {
     /// The clients: codex, claude, vscode, opencode, gemini, continue, cline, or `env-file PATH`
     ///
     /// Where none is named, every client that is found.
-    #[arg(value_name = "CLIENT")]
+    #[arg(value_name = "CLIENT", value_parser = CLIENTS, hide_possible_values = true)]
     pub clients: Vec<String>,
     /// Say which clients point to the relay, and write nothing.
     #[arg(long, conflicts_with_all = ["yes", "dry_run", "clients"])]
@@ -69,7 +70,7 @@ pub struct UndoOptions {
     /// The clients, as for `setup`; `relay` for what was written into the relay's own settings
     ///
     /// Where none is named, everything that was written.
-    #[arg(value_name = "CLIENT")]
+    #[arg(value_name = "CLIENT", value_parser = UNDONE, hide_possible_values = true)]
     pub clients: Vec<String>,
     /// Say what would be taken back, and write nothing.
     #[arg(long)]

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::{Answered, Job, Kept, LONGEST, Requested};
 use crate::decode::{Encoding, decode_all};
 use crate::history::record::CallRecord;
+use crate::hops::HOPS;
 use crate::observe::log::timestamp_of;
 
 /// The version of the file.
@@ -220,7 +221,7 @@ fn cut(text: &mut String, most: usize) -> bool {
 }
 
 /// The name of a snapshot: when, and which call. They sort as they came.
-fn id_of(at: u64, call: u64) -> String {
+pub(crate) fn id_of(at: u64, call: u64) -> String {
     let plain: String = timestamp_of(at).chars().filter(char::is_ascii_digit).collect();
     let (day, time) = plain.split_at(plain.len().saturating_sub(9));
     format!("{day}-{time}-c{call}")
@@ -269,5 +270,6 @@ fn shown(headers: &HeaderMap, value: fn(&str, &str) -> String) -> Vec<(String, S
     let one = |(name, found): (&http::HeaderName, &HeaderValue)| {
         (kept::text(name.as_str()), value(name.as_str(), &text(found)))
     };
-    headers.iter().map(one).collect()
+    // The relay's own mark against loops is no part of what was asked.
+    headers.iter().filter(|(name, _)| **name != HOPS).map(one).collect()
 }

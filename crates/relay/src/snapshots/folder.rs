@@ -9,6 +9,7 @@ use relay_core::plain::is_unfit;
 use relay_core::redact::in_one_line;
 
 use super::file::{Snapshot, VERSION};
+use crate::history::Name;
 use crate::private;
 use crate::words::{lang, snapshots as words};
 
@@ -118,22 +119,29 @@ pub fn list(folder: &Path) -> Result<(Vec<Snapshot>, Vec<Unread>), Unread> {
     Ok((all, bad))
 }
 
-/// The one of this name; `last` is the newest.
+/// The one of this name, or the newest of a call of this name.
 ///
 /// # Errors
 /// Where there is none that can be read.
 pub fn named(folder: &Path, id: &str) -> Result<Snapshot, Unread> {
-    if id == "last" {
-        let files = files(folder).map_err(|error| Unread::Bad(folder.to_owned(), error.to_string()))?;
+    let files = files(folder).map_err(|error| Unread::Bad(folder.to_owned(), error.to_string()))?;
+    let name = Name::of(id);
+    if name == Name::Last {
         let newest = files.last().ok_or_else(|| Unread::Empty(folder.to_owned()))?;
         return read(&newest.0);
     }
+    let id = id.trim();
     let id = id.strip_suffix(ENDING).unwrap_or(id);
     let path = folder.join(format!("{id}{ENDING}"));
-    if !is_id(id) || !path.is_file() {
-        return Err(Unread::None(id.chars().filter(|c| !is_unfit(*c)).take(64).collect()));
+    if is_id(id) && path.is_file() {
+        return read(&path);
     }
-    read(&path)
+    let found = files.iter().rev().filter_map(|(path, _)| read(path).ok());
+    let is_asked = |snapshot: &Snapshot| !is_id(id) && name.fits(&snapshot.record);
+    found
+        .into_iter()
+        .find(is_asked)
+        .ok_or_else(|| Unread::None(id.chars().filter(|c| !is_unfit(*c)).take(64).collect()))
 }
 
 fn read(path: &Path) -> Result<Snapshot, Unread> {

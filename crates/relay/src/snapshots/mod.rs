@@ -58,7 +58,8 @@ pub enum Verb {
     },
     /// Print one: its request, its answer, and how the call ended.
     Show {
-        /// Its name in the list, or `last`.
+        /// Its name in the list, or what the log, the history or a service calls its call
+        #[arg(default_value = "last")]
         id: String,
         /// Print JSON.
         #[arg(long)]
@@ -69,7 +70,8 @@ pub enum Verb {
     /// Prints the request that would be sent and decides anew about the answer that came, by the rules that are in force
     /// now. Nothing is ever sent: what may have run is not run again.
     Replay {
-        /// Its name in the list, or `last`.
+        /// Its name in the list, or what the log, the history or a service calls its call
+        #[arg(default_value = "last")]
         id: String,
         /// Send nothing; needed, since nothing else can be done.
         #[arg(long)]
@@ -136,9 +138,10 @@ impl Draft {
         self.answered = Some(answered);
     }
 
-    /// The call has ended; its body, where it is still kept.
-    pub(crate) fn ended(self, body: Option<(Bytes, Place)>, wall: u64) -> Option<Job> {
+    /// The call of this run has ended; its body, where it is still kept.
+    pub(crate) fn ended(self, run: Option<i64>, body: Option<(Bytes, Place)>, wall: u64) -> Option<Job> {
         let record = self.record.into_inner().unwrap_or_else(PoisonError::into_inner).take_changed().pop()?;
+        let record = CallRecord { run, ..record };
         let folder = self.config.snapshots_folder()?;
         let body = match body {
             Some((bytes, place)) if bytes.len() <= LONGEST => Kept::Body(bytes, place),

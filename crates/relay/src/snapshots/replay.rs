@@ -52,7 +52,7 @@ pub fn list_json(all: &[Snapshot]) -> Value {
             "fault": closed.and_then(|closed| closed.last_fault.as_ref()),
             "upstream": record.upstream,
             "model": record.model,
-            "call": format!("c{}", record.call),
+            "call": record.name(),
         })
     };
     json!({ "v": 1, "snapshots": all.iter().map(one).collect::<Vec<_>>() })
@@ -106,7 +106,13 @@ fn ended(lang: Lang, snapshot: &Snapshot) -> String {
     let of = Said::of(snapshot);
     let sends = snapshot.record.closed.as_ref().map_or(0, |closed| closed.sends);
     let how = if of.fault == "-" { of.outcome.to_owned() } else { format!("{} ({})", of.outcome, of.fault) };
-    words::ended(lang, &timestamp_of(snapshot.at), &of.who, &how, sends)
+    words::ended(
+        lang,
+        &timestamp_of(snapshot.at),
+        &format!("{} {}", snapshot.record.name(), of.who),
+        &how,
+        sends,
+    )
 }
 
 fn headers(out: &mut String, all: &[(String, String)]) {

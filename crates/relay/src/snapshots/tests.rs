@@ -80,7 +80,7 @@ fn job(config: &Arc<Config>, call: u64, body: &[u8]) -> Job {
     });
     draft.see(id, at, 1_764_500_000_000, &Event::CallClosed(Closing::new(Outcome::GaveUp)));
     let place = Place::none(&Room::new(1 << 20));
-    draft.ended(Some((Bytes::copy_from_slice(body), place)), 1_764_500_000_000 + call).unwrap()
+    draft.ended(Some(3), Some((Bytes::copy_from_slice(body), place)), 1_764_500_000_000 + call).unwrap()
 }
 
 #[test]
@@ -174,7 +174,10 @@ fn the_oldest_go_where_there_are_too_many_or_they_are_too_long() {
     assert!(folder.names().contains(&"notes.json".to_owned()), "what is no snapshot stays");
     assert_eq!(folder::named(&folder.0, "last").unwrap().record.call, 7);
     assert_eq!(folder::named(&folder.0, "20251130-105320007-c7").unwrap().record.call, 7);
-    for id in ["20251130-105320006-c6", "../x", "notes", "\u{1b}[31m"] {
+    for name in ["c7", "7", "3-c7", "3-7", "20251130-105320007-c7.json"] {
+        assert_eq!(folder::named(&folder.0, name).unwrap().record.name(), "3-c7", "{name}");
+    }
+    for id in ["20251130-105320006-c6", "c6", "4-c7", "../x", "notes", "\u{1b}[31m"] {
         assert!(matches!(folder::named(&folder.0, id), Err(folder::Unread::None(_))), "{id}");
     }
 }

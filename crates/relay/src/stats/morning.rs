@@ -31,7 +31,7 @@ impl Morning {
             took,
             refusals: sums.refusals,
             waited: sums.waits.sum(),
-            lost: sums.judged() - sums.served,
+            lost: sums.judged - sums.served,
             sends: sums.sends,
             billed_twice: sums.second_runs,
         }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use relay_core::Fault;
-use relay_core::event::Outcome;
 
 use super::{By, Slot};
-use crate::history::record::{CallRecord, ClosedRecord, Tokens, WaitWhy};
+use crate::history::fate::Fate;
+use crate::history::record::{CallRecord, ClosedRecord, Tokens};
 
 /// The most rows, and the most models with hours of their own; what comes beyond is in [`OTHERS`].
 const MOST_ROWS: usize = 200;
@@ -73,6 +73,8 @@ pub struct Sums {
     pub calls: u64,
     /// Those of them that have no end.
     pub open: u64,
+    /// Calls of which it is known whether the relay, or the service alone, did well.
+    pub judged: u64,
     /// Calls whose client got a real answer.
     pub served: u64,
     /// Those of them that the first send alone would have served.
@@ -132,48 +134,39 @@ impl Sums {
     }
 
     fn see_outcome(&mut self, call: &CallRecord, closed: &ClosedRecord) {
-        let outcome = Outcome::ALL.into_iter().find(|known| known.name() == closed.outcome);
-        if outcome == Some(Outcome::Served) {
+        let Some(fate) = Fate::of_call(call) else { return };
+        if fate.is_served() {
             self.served += 1;
-            self.served_by_first += u64::from(first_send_serves(call));
+            self.served_by_first += u64::from(fate == Fate::ServedByFirst);
             add(&mut self.tokens, closed.tokens);
-            return;
+        } else {
+            let last = call.sends.last().and_then(|of| of.failed.as_ref()?.tokens);
+            // An answer that was given back tells the tokens of the failed send once more.
+            add(&mut self.failed_tokens, closed.tokens.filter(|tokens| last != Some(*tokens)));
         }
-        let last = call.sends.last().and_then(|of| of.failed.as_ref()?.tokens);
-        // An answer that was given back tells the tokens of the failed send once more.
-        add(&mut self.failed_tokens, closed.tokens.filter(|tokens| last != Some(*tokens)));
-        let is_troubled = closed.waited > 0
-            || closed.last_fault.is_some()
-            || call.sends.iter().any(|of| of.failed.is_some());
-        let count = match outcome {
-            Some(Outcome::Passed) => &mut self.passed,
-            Some(Outcome::Returned) => &mut self.returned,
-            Some(Outcome::Refused | Outcome::GaveUp) => &mut self.lost,
-            Some(Outcome::Cut) => &mut self.cut,
-            Some(Outcome::ClientLeft) if is_troubled => &mut self.left_waiting,
-            Some(Outcome::ClientLeft) => &mut self.left,
-            // What another version calls by another name was not served, either.
-            Some(Outcome::Broken | Outcome::Served) | None => &mut self.broken,
-        };
-        *count += 1;
-    }
-
-    /// Calls of which it is known whether the relay, or the service alone, did well.
-    #[must_use]
-    pub const fn judged(&self) -> u64 {
-        self.served + self.returned + self.lost + self.broken + self.left_waiting
+        self.judged += u64::from(fate.is_judged());
+        match fate {
+            Fate::ServedByFirst | Fate::Saved => {}
+            Fate::Passed => self.passed += 1,
+            Fate::Returned => self.returned += 1,
+            Fate::Lost => self.lost += 1,
+            Fate::Broken => self.broken += 1,
+            Fate::Cut => self.cut += 1,
+            Fate::LeftWaiting => self.left_waiting += 1,
+            Fate::Left => self.left += 1,
+        }
     }
 
     /// The share that was served.
     #[must_use]
     pub fn success(&self) -> Option<f64> {
-        share(self.served, self.judged())
+        share(self.served, self.judged)
     }
 
     /// The share that the first send alone would have served.
     #[must_use]
     pub fn success_without(&self) -> Option<f64> {
-        share(self.served_by_first, self.judged())
+        share(self.served_by_first, self.judged)
     }
 
     /// Calls that were served and would not have been.
@@ -187,15 +180,6 @@ impl Sums {
     pub fn sends_per_success(&self) -> Option<f64> {
         share(self.sends, self.served)
     }
-}
-
-/// Whether nothing had to be done for a call that was served: its first send went through, and no earlier answer of its
-/// turn had been cut.
-fn first_send_serves(call: &CallRecord) -> bool {
-    call.sends.first().is_none_or(|first| {
-        let after_cut = first.wait.as_ref().is_some_and(|wait| wait.why == WaitWhy::Cut);
-        first.failed.is_none() && !after_cut && first.send <= 1
-    })
 }
 
 /// One number as a share of another; `None`: of nothing.

@@ -305,6 +305,10 @@ fn the_page_for_people() {
     assert_eq!(text::text(Lang::English, &Tally::default(), None, time), "no call since 2026-11-16 14:02:11");
     let quiet = text::text(Lang::English, &tally(&[ended(1, 0, "served")], None), None, time);
     assert!(quiet.contains("100.0 % with the relay, 100.0 % without"), "{quiet}");
+    // A map of one hour would be empty: it is told in words.
+    let few = text::text(Lang::English, &tally(&[ended(2, 1, "served")], None), None, time);
+    assert!(few.contains("gpt-x: sends refused for want of capacity, by local hour: "), "{few}");
+    assert!(few.contains(" 50.0 %") && !few.contains("blank: nothing sent"), "{few}");
     assert!(quiet.contains("no call waited") && quiet.contains("No send was refused"), "{quiet}");
 }
 
@@ -333,7 +337,7 @@ fn a_cut_turn_counts_once_as_the_call_that_resumes_it() {
     resumed.sends[0].wait = Some(wait);
     let sums = tally(&[ended(1, 0, "cut"), resumed], None).all;
     assert_eq!(
-        (sums.judged(), sums.success(), sums.success_without(), sums.saved()),
+        (sums.judged, sums.success(), sums.success_without(), sums.saved()),
         (1, Some(1.0), Some(0.0), 1)
     );
 }
@@ -408,7 +412,8 @@ fn a_night_in_one_line() {
         Morning { took: 5, refusals: 18, waited: 36_000, sends: 258, ..Morning::default() }
     );
     // Whoever waited and got no answer has lost a turn, whatever it is called elsewhere.
-    let lost = Sums { served: 5, returned: 1, broken: 1, left_waiting: 1, lost: 1, ..Sums::default() };
+    let lost =
+        Sums { judged: 9, served: 5, returned: 1, broken: 1, left_waiting: 1, lost: 1, ..Sums::default() };
     let others = Sums { passed: 2, left: 4, cut: 1, ..lost };
     assert_eq!(Morning::of(&others, 5).lost, 4);
 }

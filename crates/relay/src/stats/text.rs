@@ -20,6 +20,8 @@ const CELLS: [usize; 6] = [8, 9, 9, 15, 7, 7];
 /// The columns of a day's name, and of an hour, in a map.
 const DAY: usize = 5;
 const HOUR: usize = 3;
+/// So few hours are told in a sentence: a map of them would be empty.
+const FEW: usize = 3;
 /// The most models that get a map.
 const MAPS: usize = 3;
 
@@ -132,21 +134,31 @@ fn maps(lang: Lang, tally: &Tally) -> String {
         return format!("\n{}\n", words::no_refusals(lang));
     }
     let mut text = String::new();
+    let mut has_map = false;
     for (model, hours) in models.iter().take(MAPS) {
-        let heading = wrapped(&words::map(lang, &plain::line(model)), COLUMNS);
-        text += &format!("\n{heading}\n{}", map(lang, hours));
+        text.push('\n');
+        let known = known_hours(lang, hours);
+        if known.len() <= FEW {
+            let known = known.join(&words::comma(lang));
+            text += &(wrapped(&words::few_hours(lang, &plain::line(model), &known), COLUMNS) + "\n");
+        } else {
+            has_map = true;
+            text += &(wrapped(&words::map(lang, &plain::line(model)), COLUMNS) + "\n" + &map(lang, hours));
+        }
         text += &(wrapped(&in_words(lang, best(hours)), COLUMNS) + "\n");
     }
     let more = models.len().saturating_sub(MAPS) as u64;
     if more > 0 {
         text += &(words::more_models(lang, more) + "\n");
     }
-    text += &(words::legend(lang) + "\n");
+    if has_map {
+        text += &(words::legend(lang) + "\n");
+    }
     text
 }
 
-fn map(lang: Lang, hours: &Hours) -> String {
-    let days = [
+fn days(lang: Lang) -> [String; 7] {
+    [
         words::monday(lang),
         words::tuesday(lang),
         words::wednesday(lang),
@@ -154,7 +166,25 @@ fn map(lang: Lang, hours: &Hours) -> String {
         words::friday(lang),
         words::saturday(lang),
         words::sunday(lang),
-    ];
+    ]
+}
+
+/// The hours of the week of which something is known, in words.
+fn known_hours(lang: Lang, hours: &Hours) -> Vec<String> {
+    let days = days(lang);
+    let of_week = hours
+        .cells()
+        .iter()
+        .zip(&days)
+        .flat_map(|(cells, day)| cells.iter().enumerate().map(move |(hour, cell)| (day, hour, *cell)));
+    let known = of_week.filter_map(|(day, hour, cell)| {
+        Some(words::hour_of(lang, day, &format!("{hour:02}:00"), &percent(Some(cell.share()?))))
+    });
+    known.collect()
+}
+
+fn map(lang: Lang, hours: &Hours) -> String {
+    let days = days(lang);
     let mut text = " ".repeat(DAY);
     for hour in 0..24 {
         let _fits = write!(text, "{hour:>HOUR$}");

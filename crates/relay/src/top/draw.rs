@@ -158,12 +158,14 @@ fn list(model: &Model, now: Now, canvas: &mut Canvas<'_>) {
     calls(model, now, (row, parts), canvas);
 }
 
+/// From so many columns on there is room for whole names of hosts.
+const WIDE: u16 = 100;
+
 /// What was saved, as much of it as fits.
 fn sums(model: &Model, canvas: &mut Canvas<'_>) {
     let (lang, totals, open) = (model.lang, &model.page.totals, model.page.open_calls.len());
     let mut all = Vec::new();
-    let ended = totals.calls.saturating_sub(open as u64);
-    if let (Some(with), Some(without)) = shares(totals, ended) {
+    if let (Some(with), Some(without)) = shares(totals) {
         all.push((words::success(lang, &with, &without), Tone::Title));
     }
     let lost = if totals.calls_lost > 0 { Tone::Bad } else { Tone::Plain };
@@ -187,20 +189,18 @@ fn sums(model: &Model, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// The share of calls that ended well, and what it would be without the relay, in percent; rounded down, so that 100
+/// The share of calls that were served, and what it would be without the relay, in percent; rounded down, so that 100
 /// means all.
-fn shares(totals: &Totals, ended: u64) -> (Option<String>, Option<String>) {
-    let failed = totals.calls_lost.saturating_add(totals.calls_handed_back);
-    let share = |failed: u64| {
-        let good = u128::from(ended.saturating_sub(failed));
-        let tenths = (good * 1000).checked_div(u128::from(ended))?;
+fn shares(totals: &Totals) -> (Option<String>, Option<String>) {
+    let share = |good: u64| {
+        let tenths = (u128::from(good) * 1000).checked_div(u128::from(totals.calls_judged))?;
         Some(if tenths % 10 == 0 {
             (tenths / 10).to_string()
         } else {
             format!("{}.{}", tenths / 10, tenths % 10)
         })
     };
-    (share(failed), share(failed.saturating_add(totals.calls_saved)))
+    (share(totals.calls_served), share(totals.calls_served.saturating_sub(totals.calls_saved)))
 }
 
 /// A table: its columns, as name, least width, rank and whether it is of numbers.
@@ -312,14 +312,16 @@ fn calls(model: &Model, now: Now, (row, parts): (usize, layout::Parts), canvas: 
     }
     let chosen = model.call_index(&rows);
     let first = first_in_view(chosen.unwrap_or(0), rows.len(), parts.calls);
-    let cells: Vec<_> = rows.iter().skip(first).take(parts.calls).map(|row| call_cells(lang, row)).collect();
+    let is_narrow = canvas.size.columns < WIDE;
+    let cells: Vec<_> =
+        rows.iter().skip(first).take(parts.calls).map(|row| call_cells(lang, row, is_narrow)).collect();
     let heads: [Head; 9] = [
         (words::head_call(lang), 4, 0, false),
         (words::head_age(lang), 6, 5, true),
         (words::head_client(lang), 8, 7, false),
         (words::head_model(lang), 10, 2, false),
-        (words::head_upstream(lang), 8, 8, false),
-        (words::head_state(lang), 12, 1, false),
+        (words::head_upstream(lang), 9, 8, false),
+        (words::head_state(lang), 11, 1, false),
         (words::head_sends(lang), 5, 4, true),
         (words::head_fault(lang), 12, 3, false),
         (words::head_waited(lang), 6, 6, true),
@@ -366,7 +368,16 @@ fn about(model: &Model, shown: usize) -> String {
     said
 }
 
-fn call_cells(lang: Lang, row: &Row<'_>) -> Vec<Cell> {
+/// What tells a host from others, where there is no room for all of it: `api.anthropic.com` is `anthropic`.
+fn in_short(host: &str) -> &str {
+    if host.parse::<std::net::IpAddr>().is_ok() {
+        return host;
+    }
+    let short = host.strip_prefix("api.").unwrap_or(host);
+    short.rsplit_once('.').map_or(short, |(name, _)| name)
+}
+
+fn call_cells(lang: Lang, row: &Row<'_>, is_narrow: bool) -> Vec<Cell> {
     let record = row.record;
     let plain = |text: &str| Cell(text.to_owned(), Tone::Plain);
     let tone = match row.doing {
@@ -381,10 +392,30 @@ fn call_cells(lang: Lang, row: &Row<'_>) -> Vec<Cell> {
         plain(&text::span(lang, row.age)),
         plain(&record.client),
         plain(record.model.as_deref().unwrap_or("-")),
-        plain(&record.upstream),
+        plain(if is_narrow { in_short(&record.upstream) } else { &record.upstream }),
         Cell(row.doing.said(lang), tone),
         plain(&row.sends.to_string()),
         Cell(row.fault.unwrap_or_default().to_owned(), Tone::Busy),
         plain(&waited),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_short;
+
+    #[test]
+    fn hosts_are_told_by_what_tells_them_apart() {
+        let rows = [
+            ("api.anthropic.com", "anthropic"),
+            ("chatgpt.com", "chatgpt"),
+            ("openai", "openai"),
+            ("gw.example.org", "gw.example"),
+            ("127.0.0.1", "127.0.0.1"),
+            ("::1", "::1"),
+        ];
+        for (host, short) in rows {
+            assert_eq!(in_short(host), short);
+        }
+    }
 }

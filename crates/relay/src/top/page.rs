@@ -36,7 +36,11 @@ pub struct Totals {
     pub sends: u64,
     /// Seconds waited by calls that ended.
     pub waited_s: f64,
-    /// Calls that met a fault and were served.
+    /// Calls that tell whether the relay, or the service alone, did well.
+    pub calls_judged: u64,
+    /// Those of them that were served.
+    pub calls_served: u64,
+    /// Those of them that their first send alone would not have served.
     pub calls_saved: u64,
     /// Calls that were refused or given up.
     pub calls_lost: u64,

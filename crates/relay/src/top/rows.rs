@@ -163,7 +163,7 @@ impl<'a> Row<'a> {
         };
         let said = self.doing.said(lang);
         let all = [
-            &format!("c{}", record.call),
+            &record.name(),
             record.client.as_str(),
             record.model.as_deref().unwrap_or("-"),
             &record.upstream,

@@ -181,7 +181,9 @@ impl Timeline {
             (WaitWhy::Told, _) => of_call::told(lang),
             (WaitWhy::Backoff, _) => of_call::backoff(lang),
             (WaitWhy::Line, None) => of_call::line(lang),
-            (WaitWhy::Line, Some(waiting)) => of_call::line_of(lang, waiting),
+            // It is one of those that wait.
+            (WaitWhy::Line, Some(waiting @ 2..)) => of_call::line_of(lang, waiting - 1),
+            (WaitWhy::Line, Some(_)) => of_call::line_alone(lang),
             (WaitWhy::Cut, _) => of_call::cut(lang),
         };
         let mut said = match (wait.took, row.doing, wait.planned) {

@@ -1,18 +1,17 @@
 //! The history's file, for the verbs that read it.
 
-use steady_relay::cli::Flags;
+use relay_core::config::Config;
 use steady_relay::history::store::Reader;
 use steady_relay::words::{self, lang};
 
-use super::{Failure, failed, files, load};
-
 /// The file that the settings name.
-pub(super) fn reader(flags: &Flags) -> Result<Reader, Failure> {
-    let config = load(flags, &files(flags))?.config;
+///
+/// # Errors
+/// Where there is none, or it cannot be read; in words for people.
+pub(super) fn reader(config: &Config) -> Result<Reader, String> {
     let Some(path) = config.history_file() else {
         let is_off = !config.history.enabled;
-        let words = if is_off { words::history::is_off(lang()) } else { words::history::no_folder(lang()) };
-        return Err(failed(1, &words));
+        return Err(if is_off { words::history::is_off(lang()) } else { words::history::no_folder(lang()) });
     };
-    Reader::open(&path).map_err(|why| failed(1, &why))
+    Reader::open(&path).map_err(|why| why.to_string())
 }

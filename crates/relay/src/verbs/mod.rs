@@ -1,5 +1,6 @@
 //! The verbs of the command line, one file each, and what several of them do.
 
+pub(crate) mod alerts;
 pub(crate) mod cert;
 pub(crate) mod completions;
 pub(crate) mod config;

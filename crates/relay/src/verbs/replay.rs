@@ -25,7 +25,8 @@ pub(crate) fn replay(flags: &Flags, options: &Options) -> Result<u8, Failure> {
     let Loaded { config, .. } = load(flags, &files(flags))?;
     let calls = match (&options.file, options.since) {
         (Some(file), _) => in_file(file)?,
-        (None, since) => since_then(&config, since.unwrap_or_default())?,
+        (None, Some(since)) => since_then(&config, since)?,
+        (None, None) => return Err(failed(2, &words::which_calls(lang()))),
     };
     let replayed = decide(&calls, &config, options.seed.unwrap_or(SEED));
     let printed = if options.json {

@@ -92,10 +92,7 @@ async fn serve_until_told(flags: &Flags, passed: Option<Vec<TcpListener>>) -> Re
     // Whoever reads this finds the relay there, and its local token.
     log.notice(&Notice::Listening { url, upstream, beyond });
     if let Some(at) = metrics {
-        log.notice(&Notice::Advice(start::note(
-            words::lang(),
-            &start::metrics(words::lang(), &url_of(&at.bound)),
-        )));
+        log.notice(&Notice::Metrics { url: url_of(&at.bound) });
         tokio::spawn(at.serve(relay.lanes(0)));
     }
     let settings = relay.settings();

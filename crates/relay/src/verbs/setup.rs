@@ -121,7 +121,7 @@ struct End<'a> {
 fn told(lang: Lang, options: &Options, (plan, done): (&Plan, &Done), end: End<'_>) -> Result<u8, Failure> {
     if options.json {
         print_json(&in_json(options, plan, done))?;
-    } else if done.declined {
+    } else if done.declined || options.dry_run {
         say(&say_in::not_written(lang));
     }
     for (file, why) in &done.failed {
@@ -223,6 +223,9 @@ pub(crate) fn undo(flags: &Flags, options: &UndoOptions) -> Result<u8, Failure> 
     } else {
         let lines: Vec<String> = undone.iter().map(|key| undone_said(lang, key, options.dry_run)).collect();
         print(&lines.join("\n"))?;
+        if options.dry_run {
+            say(&say_in::not_written(lang));
+        }
     }
     Ok(u8::from(left))
 }

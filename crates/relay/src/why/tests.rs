@@ -267,3 +267,80 @@ fn the_record_is_printed_for_programs() {
     let read: CallRecord = serde_json::from_value(told).unwrap();
     assert_eq!(read, full());
 }
+
+/// A call that was refused so often, and then served.
+fn refused(times: u32) -> CallRecord {
+    let at = |send: u32| u64::from(send - 1) * 240_000;
+    let mut sends: Vec<_> = (1..=times)
+        .map(|number| SendRecord {
+            wait: (number > 1).then(|| {
+                let waited = 239_000 + u64::from(number) * 10;
+                WaitRecord { began: at(number - 1) + 300, ..wait(WaitWhy::Backoff, Some(waited)).unwrap() }
+            }),
+            began: Some(at(number)),
+            head: Some(at(number) + 200),
+            status: Some(503),
+            request_id: Some(format!("req_{number}")),
+            ..send(number, Some(FailedRecord { at: at(number) + 240, ..failed(Fault::AtCapacity) }))
+        })
+        .collect();
+    sends.push(SendRecord {
+        began: Some(at(times + 1)),
+        head: Some(at(times + 1) + 900),
+        status: Some(200),
+        ..send(times + 1, None)
+    });
+    let closed = ClosedRecord { sends: times + 1, ..closed(Outcome::Served) };
+    CallRecord { run: Some(7), sends, closed: Some(closed), ..call(12, State::Closed) }
+}
+
+#[test]
+fn refusals_that_are_alike_are_told_once_and_then_counted() {
+    let page = text(Lang::English, &refused(49), KNOWN);
+    assert!(page.lines().count() < 20, "{page}");
+    assert!(page.contains("sends 2 to 49: the same × 48, 3 h 12 min"), "{page}");
+    assert!(page.contains("waits between them: "), "{page}");
+    assert!(page.contains("send 1: 503 after") && page.contains("send 50: 200 after"), "{page}");
+    // Three are told one by one, and so is what is different.
+    let few = text(Lang::English, &refused(3), KNOWN);
+    assert!(few.contains("send 2: 503") && few.contains("send 3: 503"), "{few}");
+    let mut odd = refused(12);
+    odd.sends[5].failed =
+        Some(FailedRecord { at: odd.sends[5].began.unwrap(), ..failed(Fault::BrokenStream) });
+    odd.sends[5].status = Some(500);
+    odd.sends[9].may_run_twice = true;
+    let page = text(Lang::English, &odd, KNOWN);
+    for words in ["sends 2 to 5: the same × 4", "send 6: 500", "send 7: 503", "send 10: 503"] {
+        assert!(page.contains(words), "{words} is not in {page}");
+    }
+    // What lies between is not counted as told.
+    let mut long = refused(64);
+    long.left_out = 100;
+    long.sends.iter_mut().skip(32).for_each(|of| of.send += 100);
+    let page = text(Lang::English, &long, KNOWN);
+    for words in ["sends 2 to 32: the same × 31", "100 sends in the middle not told", "sends 134 to 164: "] {
+        assert!(page.contains(words), "{words} is not in {page}");
+    }
+}
+
+#[test]
+fn a_send_that_is_under_way_is_no_silence() {
+    let open = CallRecord { sends: vec![send(1, None)], ..call(1, State::Sending) };
+    let page = text(Lang::English, &open, KNOWN);
+    assert!(page.contains("send 1: no answer yet") && !page.contains("nothing came"), "{page}");
+}
+
+#[test]
+fn the_last_call_is_the_newest_that_met_a_fault_wherever_it_is_known() {
+    let at = |opened: u64, record: CallRecord| CallRecord { opened, call: opened, run: Some(7), ..record };
+    let well = |opened| at(opened, ended(None, Outcome::Served));
+    let ill = |opened| at(opened, ended(Some(Fault::AtCapacity), Outcome::Served));
+    let last = |recorded, live| found(&Name::Last, recorded, live).remove(0).opened;
+    assert_eq!(last(vec![ill(3)], vec![well(4), ill(2)]), 3);
+    assert_eq!(last(vec![ill(3)], vec![ill(4), well(5)]), 4);
+    assert_eq!(last(vec![well(3)], vec![well(4)]), 4);
+    // The same call in both is the one in memory.
+    let open = at(3, CallRecord { sends: vec![send(1, None)], ..call(1, State::Sending) });
+    assert_eq!(found(&Name::of("c3"), vec![open], vec![well(3), well(4)]), [well(3)]);
+    assert_eq!(found(&Name::of("c9"), vec![], vec![well(3)]), []);
+}

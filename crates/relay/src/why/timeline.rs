@@ -2,6 +2,7 @@
 
 use relay_core::{Evidence, Lang};
 
+use super::fold::{Group, groups};
 use super::{Known, fault};
 use crate::history::record::{
     CallRecord, ClosedRecord, FailedRecord, MovedRecord, SendRecord, Tokens, WaitRecord, WaitWhy,
@@ -18,19 +19,29 @@ pub(super) fn lines(lang: Lang, call: &CallRecord, known: Known<'_>) -> String {
     page.head(call, known);
     let mut told = None;
     let mut last = 0;
-    for of in &call.sends {
+    for group in groups(call) {
+        let (of, end) = match group {
+            Group::One(of) => (of, of),
+            Group::Same([of, .., end]) => (of, end),
+            Group::Same(_) => continue,
+        };
         if call.left_out > 0 && of.send > last + 1 {
             page.detail(&words::left_out(lang, call.left_out));
         }
-        last = of.send;
-        if let Some(wait) = &of.wait {
-            page.wait(wait, told, &call.profile);
+        last = end.send;
+        match group {
+            Group::One(of) => {
+                if let Some(wait) = &of.wait {
+                    page.wait(wait, told, &call.profile);
+                }
+                if let Some(moved) = &of.moved {
+                    page.moved(moved, of);
+                }
+                page.send(of, call);
+            }
+            Group::Same(same) => page.same(same),
         }
-        if let Some(moved) = &of.moved {
-            page.moved(moved, of);
-        }
-        page.send(of, call);
-        told = of.failed.as_ref().and_then(|failed| failed.told);
+        told = end.failed.as_ref().and_then(|failed| failed.told);
     }
     if let Some(at) = call.committed {
         page.at(at, &words::begins(lang));
@@ -65,8 +76,8 @@ impl Page {
 
     fn head(&mut self, call: &CallRecord, known: Known<'_>) {
         let lang = self.lang;
-        let run = call.run.map(|run| words::of_run(lang, run, known.kind.unwrap_or("?")));
-        self.line(&words::header(lang, &format!("c{}", call.call), &run.unwrap_or_default(), known.when));
+        let run = known.kind.map(|kind| words::of_run(lang, kind));
+        self.line(&words::header(lang, &call.name(), &run.unwrap_or_default(), known.when));
         let who = match &call.model {
             Some(model) => words::who_for(lang, &call.client, &call.upstream, model),
             None => words::who(lang, &call.client, &call.upstream),
@@ -136,6 +147,21 @@ impl Page {
         }
     }
 
+    /// Sends that failed like the one that was told last, with the waits before them.
+    fn same(&mut self, same: &[SendRecord]) {
+        let (Some(first), Some(last)) = (same.first(), same.last()) else { return };
+        let lang = self.lang;
+        let began = first.wait.as_ref().map(|wait| wait.began).or(first.began).unwrap_or(0);
+        let ended = last.failed.as_ref().map_or(began, |failed| failed.at);
+        let waits = || same.iter().filter_map(|of| of.wait.as_ref()?.took);
+        let span = |ms| span::fine(lang, ms);
+        let all = span(ended.saturating_sub(began));
+        self.at(began, &words::same(lang, first.send, last.send, same.len() as u64, &all));
+        if let (Some(least), Some(most)) = (waits().min(), waits().max()) {
+            self.detail(&words::waits_between(lang, &span(least), &span(most)));
+        }
+    }
+
     fn send(&mut self, of: &SendRecord, call: &CallRecord) {
         let lang = self.lang;
         let Some(began) = of.began else { return };
@@ -144,6 +170,7 @@ impl Page {
         let text = match (of.status, heard, &of.failed) {
             (Some(status), Some(at), _) => words::answered(lang, of.send, status, &after(at)),
             (None, _, Some(failed)) => words::unanswered(lang, of.send, &after(failed.at)),
+            (None, ..) | (_, None, _) if call.closed.is_none() => words::under_way(lang, of.send),
             (None, ..) | (_, None, _) => words::nothing_came(lang, of.send),
         };
         self.at(began, &text);

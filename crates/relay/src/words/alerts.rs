@@ -99,6 +99,36 @@ relay_core::words! {
         zh: "{told}；另有 {count} 条被压下";
     }
 
+    /// What `alerts test` sends.
+    test() {
+        en: "this is a test of the alerts of Steady Relay: nothing is wrong";
+        zh: "这是 Steady Relay 的告警测试：没有问题";
+    }
+
+    /// A way took it; `way` is a key below `[alerts]`, `at` where that leads.
+    taken(way: &str, at: &str) {
+        en: "ok    {way}: {at} took it";
+        zh: "成功  {way}：{at} 已接收";
+    }
+
+    /// A way did not take it; `why` is a sentence.
+    not_taken(way: &str, why: &str) {
+        en: "fail  {way}: {why}";
+        zh: "失败  {way}：{why}";
+    }
+
+    /// The desktop, as one that takes alerts.
+    the_desktop() {
+        en: "the desktop";
+        zh: "桌面";
+    }
+
+    /// No way is set.
+    no_way() {
+        en: "no way to tell of alerts is set but the log\nhint: set `webhook`, `command` or `desktop` below [alerts]";
+        zh: "除日志外没有设置任何告警方式\n提示：在 [alerts] 下设置 `webhook`、`command` 或 `desktop`";
+    }
+
     /// Seconds, below a minute.
     seconds(seconds: u64) {
         en: "{seconds} s";
@@ -125,8 +155,8 @@ relay_core::words! {
 
     /// The webhook did not take it.
     webhook_failed(at: &str, why: &str) {
-        en: "note: an alert could not be posted to {at}: {why}";
-        zh: "说明：无法把告警发送到 {at}：{why}";
+        en: "an alert could not be posted to {at}: {why}";
+        zh: "无法把告警发送到 {at}：{why}";
     }
 
     /// It did not answer.
@@ -149,20 +179,20 @@ relay_core::words! {
 
     /// The program could not be started.
     command_not_started(program: &str, error: &str) {
-        en: "note: `{program}` of `alerts.command` could not be started: {error}";
-        zh: "说明：无法启动 `alerts.command` 的 `{program}`：{error}";
+        en: "`{program}` of `alerts.command` could not be started: {error}";
+        zh: "无法启动 `alerts.command` 的 `{program}`：{error}";
     }
 
     /// It failed; `how` is what the system says of its end.
     command_failed(program: &str, how: &str) {
-        en: "note: `{program}` of `alerts.command` failed ({how})";
-        zh: "说明：`alerts.command` 的 `{program}` 失败（{how}）";
+        en: "`{program}` of `alerts.command` failed ({how})";
+        zh: "`alerts.command` 的 `{program}` 失败（{how}）";
     }
 
     /// It took too long.
     command_killed(program: &str, seconds: f64) {
-        en: "note: `{program}` of `alerts.command` was killed: it took longer than {seconds} s";
-        zh: "说明：`alerts.command` 的 `{program}` 已被终止：运行超过 {seconds} 秒";
+        en: "`{program}` of `alerts.command` was killed: it took longer than {seconds} s";
+        zh: "`alerts.command` 的 `{program}` 已被终止：运行超过 {seconds} 秒";
     }
 }
 

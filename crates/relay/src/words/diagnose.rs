@@ -317,10 +317,22 @@ relay_core::words! {
         zh: "同一时间使用另一凭据：{calls} 次请求中有 {well} 次一次成功";
     }
 
+    /// Calls to one place; `at` is an upstream or a model of one. How they ended follows.
+    of_calls_to(calls: u64, at: &str) {
+        en: "of {calls} to {at}: ", calls = counted(calls, "call", "calls");
+        zh: "发往 {at} 的 {calls} 次请求：";
+    }
+
+    /// All calls. How they ended follows.
+    of_calls(calls: u64) {
+        en: "of {calls}: ", calls = counted(calls, "call", "calls");
+        zh: "共 {calls} 次请求：";
+    }
+
     /// How calls ended.
-    ended(calls: u64, served: u64, lost: u64, open: u64) {
-        en: "of {calls} there: {served} served, {lost} not served, {open} open", calls = counted(calls, "call", "calls");
-        zh: "共 {calls} 次请求：{served} 次得到响应，{lost} 次没有，{open} 次仍在进行";
+    ended(served: u64, lost: u64, open: u64) {
+        en: "{served} served, {lost} not served, {open} open";
+        zh: "{served} 次得到响应，{lost} 次没有，{open} 次仍在进行";
     }
 
     /// The longest wait that was told.

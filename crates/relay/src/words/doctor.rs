@@ -515,6 +515,54 @@ relay_core::words! {
         zh: "env 文件都是普通的 UTF-8";
     }
 
+    /// The history is switched off.
+    history_off() {
+        en: "the history is off: `why` and `stats` know nothing";
+        zh: "历史记录已关闭：`why` 和 `stats` 没有数据";
+    }
+
+    /// It has no place.
+    history_nowhere() {
+        en: "there is no folder for the history: calls are not recorded\nname one with `state_dir`, or a file with `history.file`";
+        zh: "没有可存放历史的目录：请求不会被记录\n用 `state_dir` 指定目录，或用 `history.file` 指定文件";
+    }
+
+    /// It is not there yet.
+    history_expected() {
+        en: "the history can be written; nothing is recorded yet";
+        zh: "历史可以写入；尚无记录";
+    }
+
+    /// It is there.
+    history_ok(size: u64) {
+        en: "the history can be read and written, {size} MiB at most";
+        zh: "历史可读可写，不超过 {size} MiB";
+    }
+
+    /// It cannot be used; `why` names the file.
+    history_bad(why: &str) {
+        en: "{why}: calls are not recorded\nput that right, or name another file with `history.file`";
+        zh: "{why}：请求不会被记录\n请修复，或用 `history.file` 指定另一个文件";
+    }
+
+    /// Nobody is told of trouble.
+    alerts_none() {
+        en: "alerts go to the log alone; `webhook`, `command` or `desktop` below [alerts] would tell you";
+        zh: "告警只写入日志；可在 [alerts] 下设置 `webhook`、`command` 或 `desktop` 来通知你";
+    }
+
+    /// Somebody is.
+    alerts_ok(ways: u64) {
+        en: "alerts go by {ways} beside the log; `steady-relay alerts test` tries", ways = counted(ways, "way", "ways");
+        zh: "除日志外，告警另有 {ways} 种方式；可用 `steady-relay alerts test` 试验";
+    }
+
+    /// The program is not there.
+    alerts_missing(program: &str) {
+        en: "`{program}` of `alerts.command` is not there\ncorrect its path; `steady-relay alerts test` tries it";
+        zh: "`alerts.command` 的 `{program}` 不存在\n请更正路径；可用 `steady-relay alerts test` 试验";
+    }
+
     /// Not in WSL.
     wsl_none() {
         en: "this is no Linux within Windows";

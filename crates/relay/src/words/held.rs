@@ -101,8 +101,8 @@ relay_core::words! {
 
     /// The same, where the desktop is told as well.
     how_to_see_beside_notices() {
-        en: "to see what it holds: `steady-relay status`; after 20 s the desktop says so too";
-        zh: "查看被保持的请求：`steady-relay status`；超过 20 秒时还会显示桌面通知";
+        en: "to see what it holds: `steady-relay status`; the desktop says so too before 20 s are over";
+        zh: "查看被保持的请求：`steady-relay status`；等待接近 20 秒时还会显示桌面通知";
     }
 
     /// Why nobody is told: no program can reach a desktop.

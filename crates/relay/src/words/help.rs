@@ -100,8 +100,8 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
         "请求：`last`、日志中的编号，或客户端、服务的请求 ID",
     ),
     (
-        "`last` is the newest call that met a fault or was not served, or else the newest. `c12` is the newest of that number, `7-c12` the one of run 7",
-        "`last` 是最近一个遇到故障或未成功的请求，没有则为最近的请求。`c12` 是该编号中最近的一个，`7-c12` 是第 7 次运行中的那个",
+        "`last` is the newest call that met a fault or was not served, or else the newest. `c12` is the newest of that number, `7-c12` the one of run 7; the name of a snapshot goes, too",
+        "`last` 是最近一个遇到故障或未成功的请求，没有则为最近的请求。`c12` 是该编号中最近的一个，`7-c12` 是第 7 次运行中的那个；也可用快照的名称",
     ),
     ("Print the record as JSON", "以 JSON 输出记录"),
     (
@@ -412,6 +412,15 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     ),
     ("Print JSON, as `/__steady/status` has it", "以 JSON 输出，内容与 `/__steady/status` 相同"),
     ("Say whether a relay runs", "检查中继是否在运行"),
+    ("Try out whether alerts reach you, by the ways of `[alerts]`", "按 `[alerts]` 的方式试验告警能否送达"),
+    (
+        "One test alert goes by each way that is set, as every other would, and what came of it is said. Exit code 1: one failed, or none is set",
+        "通过每种已设置的方式发送一条测试告警，与真正的告警相同，并说明结果。退出码 1：有一种失败，或没有设置任何方式",
+    ),
+    (
+        "Send a test alert by every way that is set: webhook, program, desktop",
+        "通过每种已设置的方式发送测试告警：webhook、程序、桌面",
+    ),
     (
         "Keep the relay running as a service of yours, from login on, without root",
         "以你的用户服务方式运行中继，登录后自动启动，无需 root",
@@ -453,7 +462,10 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
         "Print one: its request, its answer, and how the call ended",
         "显示一个快照：请求、响应以及请求如何结束",
     ),
-    ("Its name in the list, or `last`", "列表中的名称，或 `last`"),
+    (
+        "Its name in the list, or what the log, the history or a service calls its call",
+        "列表中的名称，或日志、历史或服务对该请求的称呼",
+    ),
     (
         "Say what the present settings would make of one, without sending it",
         "说明当前设置会如何处理一个快照，但不发送",

@@ -9,6 +9,18 @@ relay_core::words! {
         zh: "无法使用历史文件 {path}：{error}";
     }
 
+    /// What lies there is a folder, or a pipe.
+    no_file() {
+        en: "this is no file";
+        zh: "这不是文件";
+    }
+
+    /// A file lies where a folder should be.
+    no_place() {
+        en: "this is no folder";
+        zh: "这不是目录";
+    }
+
     /// A newer relay has written the file.
     newer(path: &str) {
         en: "the history {path} is of a newer steady-relay\nhint: update this one, or name another file with `history.file`";

@@ -5,6 +5,12 @@ use relay_core::words::counted;
 relay_core::words! {
     table TABLE "replay";
 
+    /// Nothing was named.
+    which_calls() {
+        en: "which calls are to be replayed?\nhint: `--since 24h` takes those of the history, FILE those of an export or a report, and `-` those on standard input";
+        zh: "要重放哪些请求？\n提示：`--since 24h` 取历史中的请求，FILE 取导出文件或报告中的，`-` 取标准输入中的";
+    }
+
     /// The first line.
     replayed(calls: u64, differ: u64) {
         en: "{calls} replayed with the present settings, {differ} would differ", calls = counted(calls, "call", "calls");

@@ -143,6 +143,12 @@ relay_core::words! {
         zh: "没有找到 `{program}`\n提示：请安装它，或写出完整路径";
     }
 
+    /// A file of the working directory.
+    is_here(program: &str, here: &str) {
+        en: "`{program}` is not on the PATH, but in this folder\nhint: write `{here}`";
+        zh: "`{program}` 不在 PATH 中，而在当前目录\n提示：请写成 `{here}`";
+    }
+
     /// The system does not start it.
     not_started(program: &str, why: &str) {
         en: "`{program}` cannot be started: {why}\nhint: it has to be a program that you may start; try it without the relay";

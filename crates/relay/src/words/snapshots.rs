@@ -1,5 +1,7 @@
 //! What is said about snapshots of calls that ended badly.
 
+use relay_core::words::counted;
+
 relay_core::words! {
     table TABLE "snapshots";
 
@@ -17,8 +19,8 @@ relay_core::words! {
 
     /// There is none of this name.
     none_of_this_name(id: &str) {
-        en: "there is no snapshot `{id}`\nhint: `steady-relay snapshots list` names all; `last` is the newest";
-        zh: "没有快照 `{id}`\n提示：`steady-relay snapshots list` 列出全部；`last` 表示最新的一个";
+        en: "there is no snapshot `{id}`\nhint: `steady-relay snapshots list` names all; `c12` and `7-c12` go for calls, as in the log and the history";
+        zh: "没有快照 `{id}`\n提示：`steady-relay snapshots list` 列出全部；也可用日志和历史中的请求名，如 `c12`、`7-c12`";
     }
 
     /// A newer program wrote it.
@@ -41,7 +43,7 @@ relay_core::words! {
 
     /// When, who, how, and after how many sends.
     ended(at: &str, who: &str, how: &str, sends: u32) {
-        en: "{at}: {who} ended as {how} after {sends} sends";
+        en: "{at}: {who} ended as {how} after {sends}", sends = counted(u64::from(sends), "send", "sends");
         zh: "{at}：{who} 在发送 {sends} 次后以 {how} 结束";
     }
 

@@ -257,6 +257,24 @@ relay_core::words! {
         zh: "{model}：因容量不足被拒绝的发送占比（%），按本地时间";
     }
 
+    /// The same of a few hours alone, which are messages below.
+    few_hours(model: &str, hours: &str) {
+        en: "{model}: sends refused for want of capacity, by local hour: {hours}";
+        zh: "{model}：因容量不足被拒绝的发送，按本地时间：{hours}";
+    }
+
+    /// One of them.
+    hour_of(day: &str, hour: &str, share: &str) {
+        en: "{day} {hour} {share}";
+        zh: "{day} {hour}：{share}";
+    }
+
+    /// Between them.
+    comma() {
+        en: ", ";
+        zh: "，";
+    }
+
     /// How to read it.
     legend() {
         en: "`.` none refused, blank: nothing sent";

@@ -444,7 +444,7 @@ p           pause, and go on
 Ctrl-L      draw anew
 Ctrl-Z      suspend; fg goes on
 
-success     calls that ended, without those that were lost or handed back; in parentheses what it were without the relay
+success     the share of calls that were served, as `stats` counts it; in parentheses what it were without the relay
 waits 4 s   it is sent again in 4 s
 in line: 2  it waits for its turn in its lane
 pause       how long the service asked to be left alone
@@ -468,7 +468,7 @@ p           暂停，继续
 Ctrl-L      重画
 Ctrl-Z      挂起；用 fg 恢复
 
-成功率      已结束的请求中，除去失败和原样返回的；括号内是没有中继时的比例
+成功率      得到响应的请求所占比例，算法与 `stats` 相同；括号内是没有中继时的比例
 等待 4 秒   4 秒后重新发送
 排队第 2    在通道中等待轮到它
 暂停        服务要求在此期间不要发送

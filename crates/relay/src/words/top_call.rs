@@ -83,10 +83,16 @@ relay_core::words! {
         zh: "在通道中排队";
     }
 
-    /// Of so many.
-    line_of(waiting: usize) {
-        en: "in the line of its lane, with {waiting} waiting";
-        zh: "在通道中排队，当时 {waiting} 个在等待";
+    /// The same, with the others.
+    line_of(others: usize) {
+        en: "in the line of its lane, with {others}", others = counted(others as u64, "other", "others");
+        zh: "在通道中排队，另有 {others} 个请求在等待";
+    }
+
+    /// The same, without.
+    line_alone() {
+        en: "in the line of its lane, alone";
+        zh: "在通道中排队，没有其他请求";
     }
 
     /// An answer was cut before.

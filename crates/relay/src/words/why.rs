@@ -6,6 +6,18 @@ use relay_core::{Fault, Lang};
 relay_core::words! {
     table TABLE "why";
 
+    /// `last`, where there is no such call.
+    none_met_a_fault() {
+        en: "note: no call met a fault or was left unserved; this is the newest";
+        zh: "说明：没有请求遇到故障或未得到响应；这是最近的一个请求";
+    }
+
+    /// What a relay that runs tells is all there is; `why` is what the file lacks.
+    from_memory(why: &str) {
+        en: "note: only the calls in the memory of the relay that runs are known: {why}";
+        zh: "说明：只知道正在运行的中继内存中的请求：{why}";
+    }
+
     /// The first line. `run` is a message below.
     header(call: &str, run: &str, when: &str) {
         en: "{call}{run}, {when}";
@@ -13,9 +25,9 @@ relay_core::words! {
     }
 
     /// The run that the call belongs to.
-    of_run(run: i64, kind: &str) {
-        en: " of run {run} ({kind})";
-        zh: "（第 {run} 次运行，{kind}）";
+    of_run(kind: &str) {
+        en: " ({kind})";
+        zh: "（{kind}）";
     }
 
     /// Who asked whom.
@@ -190,6 +202,24 @@ relay_core::words! {
     unanswered(send: u32, span: &str) {
         en: "send {send}: no answer, failed after {span}";
         zh: "第 {send} 次发送：没有响应，{span}后失败";
+    }
+
+    /// Sends that are like the one before.
+    same(first: u32, last: u32, count: u64, span: &str) {
+        en: "sends {first} to {last}: the same × {count}, {span}";
+        zh: "第 {first} 至 {last} 次发送：同上 × {count}，共 {span}";
+    }
+
+    /// The waits before them.
+    waits_between(least: &str, most: &str) {
+        en: "waits between them: {least} to {most}";
+        zh: "其间每次等待：{least} 至 {most}";
+    }
+
+    /// One that is under way.
+    under_way(send: u32) {
+        en: "send {send}: no answer yet";
+        zh: "第 {send} 次发送：尚无响应";
     }
 
     /// One that nothing came of.

@@ -4,7 +4,7 @@ use relay_sim::{Reply, Script, Upstream};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-#[cfg(unix)]
+#[cfg(any(unix, feature = "history"))]
 use crate::program::CONFIG;
 use crate::program::{Home, run};
 
@@ -209,4 +209,34 @@ async fn files_versions_and_plans_are_looked_at() {
     open(CONFIG, 0o666);
     let (code, out, _) = run(&mut doctor(&home, &["--port", &free_port(), "--upstream", &up.url()])).await;
     assert_eq!((code, level(&out, "file-modes").as_str()), (1, "fail"), "{out}");
+}
+
+#[cfg(feature = "history")]
+#[tokio::test]
+async fn a_history_that_cannot_be_used_and_a_program_that_is_missing_fail() {
+    let up = service().await;
+    let ask = async |file: &str, more: &str| {
+        let home = Home::new();
+        home.write("plain", "no database");
+        // Names in the configuration file are those of its folder.
+        let file = home.path(file);
+        home.write(CONFIG, format!("[history]\nfile = {:?}\n{more}", file.display().to_string()));
+        let (code, out, _) =
+            run(&mut doctor(&home, &["--port", &free_port(), "--upstream", &up.url()])).await;
+        let why = home.run(&["why", "--port", &free_port()]).await;
+        (code, of(&out, "history").remove(0), of(&out, "alerts").remove(0), why.2)
+    };
+    let (code, history, alerts, why) = ask("state/history.sqlite", "").await;
+    assert_eq!((code, history.0.as_str(), alerts.0.as_str()), (0, "ok", "ok"));
+    assert!(history.1.ends_with("nothing is recorded yet"), "{history:?}");
+    assert!(why.contains("no relay has recorded a call there yet"), "{why}");
+    let (code, history, alerts, why) =
+        ask("plain/history.sqlite", "[alerts]\ncommand = [\"no-such-program\"]\n").await;
+    assert_eq!((code, history.0.as_str(), alerts.0.as_str()), (1, "fail", "fail"));
+    assert!(history.1.contains("cannot be used: ") && history.1.contains("are not recorded"), "{history:?}");
+    assert!(alerts.1.starts_with("`no-such-program` of `alerts.command` is not there"), "{alerts:?}");
+    // The verbs that read it say the same, and not that there was no call.
+    assert!(why.contains("cannot be used: ") && !why.contains("no relay has recorded"), "{why}");
+    let (code, history, ..) = ask("plain", "").await;
+    assert!(code == 1 && history.1.contains("not a database"), "{history:?}");
 }

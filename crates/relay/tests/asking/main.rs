@@ -2,6 +2,8 @@
 //! program as a child with a home of its own, and pretend services.
 
 #[cfg(test)]
+mod alerts;
+#[cfg(test)]
 #[path = "../support/child.rs"]
 mod child;
 #[cfg(test)]
@@ -16,6 +18,7 @@ mod selftest;
 mod send;
 #[cfg(test)]
 mod status;
+#[cfg(feature = "top")]
 #[cfg(test)]
 #[path = "../support/tools.rs"]
 mod tools;

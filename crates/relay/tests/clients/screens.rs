@@ -195,6 +195,48 @@ async fn visit(client: OnScreen, via: Via) -> Result<Option<Home>> {
     Home::of(&terminal.home()).map(Some)
 }
 
+/// A client under `run`, in front of a service that answers by this script, before it is started.
+struct Stage {
+    client: OnScreen,
+    service: Upstream,
+    terminal: Terminal,
+    modes: String,
+    /// How many prompts of the shell there were.
+    before: usize,
+}
+
+impl Stage {
+    /// `None`: what it takes is not here.
+    async fn set(client: OnScreen, script: Script, settings: Option<&str>) -> Result<Option<Self>> {
+        let service = Upstream::start(script).await?;
+        let Some(terminal) = Terminal::open(&client, Via::Run, service.addr(), settings).await? else {
+            return Ok(None);
+        };
+        let (modes, before) = (terminal.modes().await?, terminal.prompts().len());
+        Ok(Some(Self { client, service, terminal, modes, before }))
+    }
+
+    /// The client is started, and asked for the first time.
+    async fn begins(&self) -> Result<()> {
+        self.client.starts(&self.terminal).await?;
+        self.client.is_asked(&self.terminal, "say the word").await
+    }
+
+    /// It has answered; it ends, and all is as before.
+    async fn ends(&self) -> Result<()> {
+        self.terminal.until_shows(WORD).await?;
+        assert_eq!(self.client.quits(&self.terminal).await?, 0);
+        is_as_before(&self.terminal, &self.modes).await
+    }
+
+    /// It has answered, and its title is its own and stays so; it ends.
+    async fn ends_with_its_title(&self) -> Result<()> {
+        stays(&self.terminal, |title| !works(title) && !title.contains("held")).await?;
+        assert_eq!(self.client.quits(&self.terminal).await?, 0);
+        self.terminal.until_empty().await
+    }
+}
+
 /// Nothing runs any more, and the shell has its terminal back.
 async fn is_as_before(terminal: &Terminal, modes: &str) -> Result<()> {
     terminal.until_empty().await?;
@@ -261,35 +303,28 @@ async fn interrupted(client: OnScreen) -> Result<()> {
         0 => Some(endless.clone()),
         _ => (!well.released()).then(|| client.overloaded()),
     });
-    let service = Upstream::start(script).await?;
-    let settings = holding("1s", "1h");
-    let terminal = Terminal::open(&client, Via::Run, service.addr(), Some(&settings)).await?;
-    let Some(terminal) = terminal else { return Ok(()) };
-    let modes = terminal.modes().await?;
-    client.starts(&terminal).await?;
-
-    client.is_asked(&terminal, "say the word").await?;
+    let Some(stage) = Stage::set(client, script, Some(&holding("1s", "1h"))).await? else { return Ok(()) };
+    let Stage { service, terminal, .. } = &stage;
+    stage.begins().await?;
     assert!(service.wait_for(LONGEST, |seen| client.turns(seen) == 1).await, "nothing is asked");
     let pressed = service.now();
-    client.is_interrupted(&terminal).await?;
+    client.is_interrupted(terminal).await?;
     let gone =
         |seen: &[Seen]| seen.iter().find(|seen| client.is_turn(seen)).and_then(|turn| turn.client_gone_at);
     assert!(service.wait_for(LONGEST, |seen| gone(seen).is_some()).await, "its connection stays");
     let took = gone(&service.requests()).unwrap_or_default().saturating_sub(pressed);
     assert!(took < Duration::from_secs(10), "{took:?}");
 
-    client.is_asked(&terminal, "and again").await?;
+    client.is_asked(terminal, "and again").await?;
     assert!(service.wait_for(LONGEST, |seen| client.turns(seen) > 1).await, "nothing is asked");
-    client.is_interrupted(&terminal).await?;
+    client.is_interrupted(terminal).await?;
     let sent = client.turns(&service.requests());
     let more = service.wait_for(Duration::from_secs(3), |seen| client.turns(seen) > sent).await;
     assert!(!more, "it is sent again for nobody");
 
     healed.release();
-    client.is_asked(&terminal, "one more time").await?;
-    terminal.until_shows(WORD).await?;
-    assert_eq!(client.quits(&terminal).await?, 0);
-    is_as_before(&terminal, &modes).await
+    client.is_asked(terminal, "one more time").await?;
+    stage.ends().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -304,25 +339,19 @@ async fn ctrl_c_ends_the_turn_of_claude_code_and_nothing_else() -> Result<()> {
 
 /// Ctrl-Z gives the shell its terminal, and `fg` takes it up again.
 async fn suspended(client: OnScreen) -> Result<()> {
-    let service = Upstream::start(client.script(|_| None)).await?;
-    let Some(terminal) = Terminal::open(&client, Via::Run, service.addr(), None).await? else {
-        return Ok(());
-    };
-    let modes = terminal.modes().await?;
-    let before = terminal.prompts().len();
-    client.starts(&terminal).await?;
+    let Some(stage) = Stage::set(client, client.script(|_| None), None).await? else { return Ok(()) };
+    let Stage { terminal, modes, before, .. } = &stage;
+    client.starts(terminal).await?;
     terminal.presses("C-z")?;
-    let code = terminal.until_over(before).await?;
+    let code = terminal.until_over(*before).await?;
     assert!(code > 128, "{code}: it has not stopped");
-    assert_eq!(terminal.modes().await?, modes);
+    assert_eq!(terminal.modes().await?, *modes);
     terminal.does("clear").await?;
     terminal.types("fg")?;
     terminal.presses("Enter")?;
     terminal.until_shows(client.ready()).await?;
-    client.is_asked(&terminal, "say the word").await?;
-    terminal.until_shows(WORD).await?;
-    assert_eq!(client.quits(&terminal).await?, 0);
-    is_as_before(&terminal, &modes).await
+    client.is_asked(terminal, "say the word").await?;
+    stage.ends().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -337,18 +366,13 @@ async fn ctrl_z_stops_claude_code_until_fg() -> Result<()> {
 
 /// The shell hears of a client that was killed, and has a terminal that works.
 async fn killed(client: OnScreen) -> Result<()> {
-    let service = Upstream::start(client.script(|_| None)).await?;
-    let Some(terminal) = Terminal::open(&client, Via::Run, service.addr(), None).await? else {
-        return Ok(());
-    };
-    let modes = terminal.modes().await?;
-    let before = terminal.prompts().len();
-    client.starts(&terminal).await?;
-    client.is_asked(&terminal, "say the word").await?;
+    let Some(stage) = Stage::set(client, client.script(|_| None), None).await? else { return Ok(()) };
+    let Stage { terminal, modes, before, .. } = &stage;
+    stage.begins().await?;
     terminal.until_shows(WORD).await?;
     terminal.kills("KILL", &terminal.process(|line| client.is_program(line))?)?;
-    assert_eq!(terminal.until_over(before).await?, 128 + 9);
-    is_as_before(&terminal, &modes).await
+    assert_eq!(terminal.until_over(*before).await?, 128 + 9);
+    is_as_before(terminal, modes).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -430,15 +454,11 @@ async fn the_shell_is_told_what_claude_code_tells() -> Result<()> {
 
 /// Whoever closes the window leaves nothing running.
 async fn closed(client: OnScreen) -> Result<()> {
-    let service = Upstream::start(client.script(|_| None)).await?;
-    let Some(terminal) = Terminal::open(&client, Via::Run, service.addr(), None).await? else {
-        return Ok(());
-    };
-    client.starts(&terminal).await?;
-    client.is_asked(&terminal, "say the word").await?;
-    terminal.until_shows(WORD).await?;
-    terminal.closes()?;
-    terminal.until_empty().await
+    let Some(stage) = Stage::set(client, client.script(|_| None), None).await? else { return Ok(()) };
+    stage.begins().await?;
+    stage.terminal.until_shows(WORD).await?;
+    stage.terminal.closes()?;
+    stage.terminal.until_empty().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -458,12 +478,9 @@ async fn the_title_says_what_is_held_for_claude_code() -> Result<()> {
     let healed = Signal::new();
     let well = healed.clone();
     let script = client.script(move |_| (!well.released()).then(|| client.overloaded()));
-    let service = Upstream::start(script).await?;
-    let settings = holding("2s", "1h");
-    let terminal = Terminal::open(&client, Via::Run, service.addr(), Some(&settings)).await?;
-    let Some(terminal) = terminal else { return Ok(()) };
-    client.starts(&terminal).await?;
-    client.is_asked(&terminal, "say the word").await?;
+    let Some(stage) = Stage::set(client, script, Some(&holding("2s", "1h"))).await? else { return Ok(()) };
+    let terminal = &stage.terminal;
+    stage.begins().await?;
     let held = |title: &str| title.contains(" overloaded, held ");
     let title = terminal.until_title("it says what is held", held).await?;
     assert!(title.starts_with("claude-"), "{title}");
@@ -474,9 +491,7 @@ async fn the_title_says_what_is_held_for_claude_code() -> Result<()> {
     }
     healed.release();
     terminal.until_shows(WORD).await?;
-    stays(&terminal, |title| !works(title) && !title.contains("held")).await?;
-    assert_eq!(client.quits(&terminal).await?, 0);
-    terminal.until_empty().await
+    stage.ends_with_its_title().await
 }
 
 /// Codex shows the notice, so its title stays its own, and does not say that it works when it is done.
@@ -484,13 +499,10 @@ async fn the_title_says_what_is_held_for_claude_code() -> Result<()> {
 async fn codex_shows_what_is_held_and_keeps_its_title() -> Result<()> {
     let client = OnScreen::Codex;
     let script = client.script(move |number| (number < 2).then(|| client.overloaded()));
-    let service = Upstream::start(script).await?;
     // Longer than it takes until a title says so.
-    let settings = holding("7s", "1s");
-    let terminal = Terminal::open(&client, Via::Run, service.addr(), Some(&settings)).await?;
-    let Some(terminal) = terminal else { return Ok(()) };
-    client.starts(&terminal).await?;
-    client.is_asked(&terminal, "say the word").await?;
+    let Some(stage) = Stage::set(client, script, Some(&holding("7s", "1s"))).await? else { return Ok(()) };
+    let terminal = &stage.terminal;
+    stage.begins().await?;
     let screen = terminal.until_shows("Steady Relay holds this").await?;
     assert!(screen.contains("Reconnecting... 1/5"), "{screen}");
     terminal
@@ -500,9 +512,7 @@ async fn codex_shows_what_is_held_and_keeps_its_title() -> Result<()> {
             Ok(terminal.screen()?.contains(WORD).then_some(()))
         })
         .await?;
-    stays(&terminal, |title| !works(title) && !title.contains("held")).await?;
-    assert_eq!(client.quits(&terminal).await?, 0);
-    terminal.until_empty().await
+    stage.ends_with_its_title().await
 }
 
 /// The title becomes like this, and is so still after all that `run` does late is done.

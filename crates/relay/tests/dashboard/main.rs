@@ -16,6 +16,7 @@ mod pages;
 #[path = "../settings/program.rs"]
 #[expect(dead_code, reason = "other tests use the rest")]
 mod program;
+#[cfg(feature = "history")]
 #[cfg(test)]
 #[path = "../support/tools.rs"]
 mod tools;

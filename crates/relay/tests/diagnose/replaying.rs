@@ -91,7 +91,7 @@ async fn what_is_no_file_of_calls_is_refused_with_a_hint() {
         (&["replay", "none.jsonl"], "it cannot be read: "),
         #[cfg(feature = "history")]
         (&["replay", "--since", "1h", "--port", "1"], "there is no history at "),
-        (&["replay"], "<FILE>"),
+        (&["replay"], "which calls are to be replayed?\nhint: `--since 24h`"),
         (&["replay", "odd.jsonl", "--since", "1h"], "cannot be used with"),
     ] {
         let (code, out, said) = home.run(line).await;

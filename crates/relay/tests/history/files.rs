@@ -95,7 +95,7 @@ async fn where_it_cannot_be_written_calls_go_on() {
     // It can be read all the same.
     let state = home.path("state").display().to_string();
     let (code, out, said) = home.run(&["why", "--state-dir", &state]).await;
-    assert!(code == 0 && out.starts_with("c1 of run 1 "), "{out}{said}");
+    assert!(code == 0 && out.starts_with("1-c1 (serve)"), "{out}{said}");
 }
 
 #[tokio::test]

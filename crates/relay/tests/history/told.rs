@@ -59,7 +59,7 @@ async fn why_tells_of_a_call_that_was_saved_by_each_of_its_names() {
     // The relay still runs.
     told_once(&home, &["why", "c2"], "nothing to do").await;
     let out = told(&home, &["why"]).await;
-    assert!(out.starts_with("c1 of run 1 (serve), 20"), "{out}");
+    assert!(out.starts_with("1-c1 (serve), 20"), "{out}");
     for words in [
         " asked 127.0.0.1",
         " for gpt-x (generation, openai_responses, over http)\n",
@@ -75,7 +75,7 @@ async fn why_tells_of_a_call_that_was_saved_by_each_of_its_names() {
     ] {
         assert!(out.contains(words), "{words} is not in {out}");
     }
-    for name in ["last", "c1", "1", "1-c1", "req-of-the-service"] {
+    for name in ["last", "c1", "1", "1-c1", "1-1", "c1-c1", "req-of-the-service"] {
         assert_eq!(told(&home, &["why", name]).await, out, "{name}");
     }
     let record: Value = serde_json::from_str(&told(&home, &["why", "--json"]).await).unwrap();
@@ -101,9 +101,9 @@ async fn of_several_calls_of_one_name_the_newest_is_told_and_the_others_counted(
         told_once(&home, &["why", &format!("{run}-c1")], "nothing to do").await;
     }
     let (code, out, said) = home.run(&["why", "c1", "--state-dir", &state(&home)]).await;
-    assert!(code == 0 && out.starts_with("c1 of run 3 "), "{out}");
+    assert!(code == 0 && out.starts_with("3-c1 (serve)"), "{out}");
     assert!(said.starts_with("note: 2 older calls go by that name; "), "{said}");
-    assert!(told(&home, &["why", "2-c1"]).await.starts_with("c1 of run 2 "));
+    assert!(told(&home, &["why", "2-c1"]).await.starts_with("2-c1 (serve)"));
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn stats_tell_what_was_saved_and_lost() {
         "not served     1 lost, 0 handed back, 0 broken off, 0 left by their client\n",
         "errors         1 definite error of the services, passed on;",
         "  gpt-x                        5   75.0 %   50.0 %",
-        "gpt-x: % of sends refused for want of capacity, by local hour\n",
+        "gpt-x: sends refused for want of capacity, by local hour: ",
         "best for long jobs: too little is known to say (0 of 6 hours of the day)\n",
     ] {
         assert!(out.contains(words), "{words} is not in {out}");
@@ -181,7 +181,7 @@ async fn hours_are_those_of_the_time_zone() {
         let mut command = home.program(&["why", "--state-dir", &state(&home)]);
         let (code, out, said) = crate::program::run(command.env("TZ", zone)).await;
         assert_eq!((code, said.as_str()), (0, ""));
-        let hour = out.split(' ').nth(6).unwrap()[..2].parse::<u32>().unwrap();
+        let hour = out.split(' ').nth(3).unwrap()[..2].parse::<u32>().unwrap();
         shown.push(hour);
     }
     assert_eq!((shown[0] + 8) % 24, shown[1]);
@@ -257,4 +257,35 @@ async fn no_secret_and_no_word_of_a_prompt_or_an_answer_is_kept() {
     relay.stop().await;
     relay.child.kill().await.unwrap();
     assert!(!has_it(&contents(&home.path("state"))), "when it is over");
+}
+
+#[tokio::test]
+async fn why_right_after_a_call_knows_its_end_and_says_where_no_call_met_a_fault() {
+    let up = Upstream::start(Script::of([good(), full(), good()])).await.unwrap();
+    let home = home();
+    let relay = serve(&home, &up).await;
+    let port = relay.addr.port().to_string();
+    relay.ask(&turn()).await;
+    let (code, out, said) = home.run(&["why", "--port", &port, "--state-dir", &state(&home)]).await;
+    assert!(code == 0 && out.contains("served: the client got the answer, whole"), "{out}");
+    assert!(said.starts_with("note: no call met a fault or was left unserved; this is the newest"), "{said}");
+    relay.ask(&turn()).await;
+    let (code, out, said) = home.run(&["why", "--port", &port, "--state-dir", &state(&home)]).await;
+    assert!(code == 0 && out.starts_with("1-c2 ") && out.contains("served: the client got"), "{out}");
+    assert_eq!(said, "");
+}
+
+#[tokio::test]
+async fn what_the_file_lacks_the_relay_tells() {
+    let up = Upstream::start(Script::of([full(), good()])).await.unwrap();
+    let home = Home::with_config(&format!("{PROFILE}[history]\nenabled = false\n"));
+    let relay = serve(&home, &up).await;
+    let port = relay.addr.port().to_string();
+    relay.ask(&turn()).await;
+    let (code, out, said) = home.run(&["why", "c1", "--port", &port, "--state-dir", &state(&home)]).await;
+    assert!(code == 0 && out.starts_with("c1, 20") && out.contains("send 1: 503 after"), "{out}");
+    assert!(
+        said.starts_with("note: only the calls in the memory of the relay that runs are known: "),
+        "{said}"
+    );
 }

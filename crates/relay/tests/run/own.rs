@@ -53,3 +53,17 @@ async fn a_token_is_not_in_the_way_of_the_session_and_keeps_all_others_out() {
     assert_eq!(up.requests().len(), 2);
     assert!(said.contains("1 call met capacity errors, recovered, "), "{said}");
 }
+
+#[tokio::test]
+async fn a_file_of_this_folder_is_told_from_a_program_that_is_not_there() {
+    let place = Place::new();
+    place.write("job.sh", "#!/bin/sh\nexit 0\n");
+    let (code, _, said) = run(&mut place.program(&["run", "--own", "--", "job.sh"])).await;
+    assert_eq!(code, 127, "{said}");
+    assert!(
+        said.contains("`job.sh` is not on the PATH, but in this folder\nhint: write `./job.sh`"),
+        "{said}"
+    );
+    let (code, _, said) = run(&mut place.program(&["run", "--own", "--", "nojob.sh"])).await;
+    assert!(code == 127 && said.contains("`nojob.sh` was not found\nhint: install it"), "{said}");
+}

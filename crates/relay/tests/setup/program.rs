@@ -104,7 +104,7 @@ fn a_dry_run_shows_a_diff_without_secrets_and_writes_nothing() {
     let shown = home.run("setup --dry-run");
     let costs =
         "note: with any address of its own Claude Code turns some things off, such as Remote Control\n";
-    assert_eq!((shown.code, shown.err.as_str()), (0, costs));
+    assert_eq!((shown.code, shown.err), (0, format!("{costs}nothing was written\n")));
     let codex = home.0.join(CODEX).display().to_string();
     let expected = format!(
         "--- {codex}\n+++ {codex}\n@@ -2,0 +3,2 @@\n+# set by steady-relay; to undo: `steady-relay undo codex`, or delete this line and the next\n+openai_base_url = \"http://127.0.0.1:18787/v1\"\n"
@@ -179,6 +179,7 @@ fn setup_and_undo_are_harmless_twice_and_leave_every_byte() {
 
     let looked = home.run("undo --dry-run");
     assert!(looked.out.contains("openai_base_url in ") && looked.out.contains(": would be taken out"));
+    assert_eq!(looked.err, "nothing was written\n");
     assert_eq!(home.files(), after);
     let one = home.run("undo claude");
     assert_eq!((one.code, one.out.lines().count()), (0, 1));

@@ -47,6 +47,10 @@ fn bash_completes_verbs_flags_and_values() {
         ("steady-relay config sh", 2, "show"),
         ("steady-relay --lang z", 2, "zh"),
         ("steady-relay completions fi", 2, "fish"),
+        ("steady-relay serve --profile pat", 3, "patient"),
+        ("steady-relay --gate o", 2, "off"),
+        ("steady-relay setup co", 2, "codex"),
+        ("steady-relay undo re", 2, "relay"),
     ] {
         let Some((ok, shown)) = completed(words, at) else { return };
         assert!(ok && shown.split_whitespace().any(|word| word == expected), "{words}: {shown}");

@@ -3,7 +3,7 @@
 
 use std::io::Read as _;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -13,12 +13,15 @@ use relay_core::config::Config;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::super::facts::{ClientVersion, OpenFile, Wsl};
+use super::super::facts::{Alerts, ClientVersion, History, OpenFile, Wsl};
 use super::asked::{Said, said};
 use crate::credential::{self, ManagedPlan};
 use crate::files::Files;
+use crate::history::place::in_the_way;
 use crate::settings::{Places, looks_secret};
 use crate::setup::Folders;
+use crate::words::history::unusable;
+use crate::words::lang;
 use crate::wsl::in_wsl;
 
 /// How long a program may take to tell its version. Node takes a second or two on a slow machine.
@@ -73,6 +76,58 @@ pub(super) fn open_files(config: &Config, places: &Places) -> Option<Vec<OpenFil
         (open.is_secret || mode & 0o022 != 0).then_some(open)
     });
     Some(open.collect())
+}
+
+/// The file of the history. Nothing is written.
+pub(super) fn history(config: &Config) -> History {
+    if !config.history.enabled || cfg!(not(feature = "history")) {
+        return History::Off;
+    }
+    let Some(file) = config.history_file() else { return History::Nowhere };
+    if let Some(why) = in_the_way(&file) {
+        return History::Bad(unusable(lang(), &file.display().to_string(), &why));
+    }
+    let Ok(there) = std::fs::metadata(&file) else { return History::Expected };
+    #[cfg(feature = "history")]
+    if let Some(why) = unreadable(&file) {
+        return History::Bad(why);
+    }
+    History::There(there.len())
+}
+
+/// Why what lies there is no history that this program reads.
+#[cfg(feature = "history")]
+fn unreadable(file: &Path) -> Option<String> {
+    use crate::history::store::{Reader, StoreError};
+    match Reader::look(file) {
+        // It was made a moment ago, or by hand, and is empty.
+        Ok(()) | Err(StoreError::Missing(_)) => None,
+        Err(why) => Some(why.to_string().lines().next().unwrap_or_default().to_owned()),
+    }
+}
+
+/// What alerts go by.
+pub(super) fn alerts(config: &Config, folder: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Alerts {
+    let settings = &config.alerts;
+    let program = settings.command.first();
+    let ways = [settings.webhook.is_some(), program.is_some(), settings.desktop];
+    let path = variable("PATH").unwrap_or_default();
+    let is_missing = |program: &&String| find(program, folder, &path).is_none();
+    Alerts {
+        ways: ways.into_iter().filter(|is_set| *is_set).count(),
+        missing: program.filter(is_missing).cloned(),
+    }
+}
+
+/// Where a program lies that is started by this name.
+fn find(program: &str, folder: &Path, path: &str) -> Option<PathBuf> {
+    let endings: &[&str] = if cfg!(windows) { &["", ".exe", ".cmd", ".bat"] } else { &[""] };
+    let is_bare = Path::new(program).components().count() == 1 && !program.contains('/');
+    let folders = if is_bare { std::env::split_paths(path).collect() } else { vec![folder.to_owned()] };
+    let files = folders
+        .iter()
+        .flat_map(|folder| endings.iter().map(move |ending| folder.join(format!("{program}{ending}"))));
+    files.into_iter().find(|file| file.is_file())
 }
 
 /// Whether a file of settings holds what may be secret; one that cannot be read may.

@@ -271,3 +271,19 @@ fn the_machine() {
     let bad = Facts { certificates: vec![("SSL_CERT_FILE".to_owned(), "gone".to_owned())], ..well() };
     assert_eq!(only(&bad, Check::Certificates).0, Level::Fail);
 }
+
+#[test]
+fn what_is_kept_and_who_is_told() {
+    let of = |history| only(&Facts { history, ..well() }, Check::History);
+    assert_eq!(of(History::Off).0, Level::Ok);
+    assert_eq!(of(History::Nowhere).0, Level::Warn);
+    assert_eq!(of(History::Expected).0, Level::Ok);
+    assert!(of(History::There(1 + (1 << 20))).1.contains("2 MiB"));
+    assert_eq!(of(History::Bad("why".to_owned())).0, Level::Fail);
+    let of = |ways, missing: Option<&str>| {
+        let alerts = Alerts { ways, missing: missing.map(str::to_owned) };
+        only(&Facts { alerts, ..well() }, Check::Alerts)
+    };
+    assert_eq!((of(0, None).0, of(1, None).0, of(1, Some("x")).0), (Level::Ok, Level::Ok, Level::Fail));
+    assert!(of(2, None).1.contains("2 ways"));
+}

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::{RunRecord, schema};
 use crate::history::Point;
+use crate::history::fate::{Fate, Way};
 use crate::history::record::{
     CallRecord, ClosedRecord, FailedRecord, MovedRecord, SendRecord, Tokens, WaitRecord,
 };
@@ -203,18 +204,27 @@ pub(super) fn each(
 
 /// What sums need of the calls from this moment on.
 pub(super) fn points(from: &Connection, opened: i64, mut see: impl FnMut(Point)) -> rusqlite::Result<()> {
-    const POINT: &str = "opened, model, outcome, sends, waited, capacity_faults";
+    const POINT: &str = "opened, model, outcome, sends, waited, last_fault, capacity_faults, after_cut";
+    const AFTER_CUT: &str = "waited > 0 AND EXISTS (SELECT 1 FROM sends WHERE sends.run = calls.run \
+         AND sends.call = calls.call AND wait_why = 'cut')";
     let columns = Columns::of(POINT);
-    let mut found = from.prepare(&format!("SELECT {POINT} FROM calls WHERE opened >= ?1"))?;
+    let named = POINT.replace("after_cut", &format!("{AFTER_CUT} AS after_cut"));
+    let mut found = from.prepare(&format!("SELECT {named} FROM calls WHERE opened >= ?1"))?;
     let mut rows = found.query(params![opened])?;
     while let Some(row) = rows.next()? {
         let row = &Found { row, columns: &columns };
+        let sends: u32 = or_default(row, "sends")?;
+        let waited = number_or_none(row, "waited")?.unwrap_or(0);
+        let has_met = row.get::<Option<String>>("last_fault")?.is_some();
+        // Whatever was sent again had failed before.
+        let was_helped = sends > 1 || or_default(row, "after_cut")?;
+        let way = Way { was_helped, was_troubled: has_met || waited > 0 };
         see(Point {
             opened: number(row, "opened")?,
             model: row.get("model")?,
-            outcome: row.get("outcome")?,
-            sends: or_default(row, "sends")?,
-            waited: number_or_none(row, "waited")?.unwrap_or(0),
+            fate: row.get::<Option<String>>("outcome")?.map(|outcome| Fate::named(&outcome, way)),
+            sends,
+            waited,
             capacity_faults: or_default(row, "capacity_faults")?,
         });
     }

@@ -114,7 +114,7 @@ fn what_is_written_is_read_as_it_was() {
     let shorter = CallRecord { left_out: 1, sends: full(2).sends.split_off(1), ..full(2) };
     store.write(number, std::slice::from_ref(&shorter)).unwrap();
     assert_eq!(
-        reader.named("c2", 9).unwrap(),
+        reader.named(&Name::of("c2"), 9).unwrap(),
         [with_run(shorter)],
         "what is left out goes from the file, too"
     );
@@ -129,7 +129,7 @@ fn a_call_is_found_by_each_of_its_names() {
     store.write(runs[1], &[CallRecord { opened: 9_000_000, ..full(1) }]).unwrap();
     let reader = Reader::open(&folder.file()).unwrap();
     let found = |name: &str| {
-        let calls = reader.named(name, 10).unwrap();
+        let calls = reader.named(&Name::of(name), 10).unwrap();
         calls.iter().map(|call| (call.run.unwrap(), call.call)).collect::<Vec<_>>()
     };
     assert_eq!(found("c1"), [(runs[1], 1), (runs[0], 1)]);
@@ -436,4 +436,20 @@ fn a_kill_takes_no_call_that_was_told() {
         told += 1;
     }
     assert_eq!(told, 100);
+}
+
+#[test]
+fn what_sums_need_is_told_by_the_columns_as_by_the_records() {
+    let folder = Folder::new();
+    let mut store = Store::open(&folder.file()).unwrap().store;
+    let number = store.begin(&run(), 1_000).unwrap();
+    let (calls, _) = crate::history::fate::tests::ends();
+    store.write(number, &calls).unwrap();
+    let mut found = Vec::new();
+    Reader::open(&folder.file()).unwrap().points(0, |point| found.push(point)).unwrap();
+    let mut told: Vec<_> = calls.iter().map(crate::history::Point::of).collect();
+    let key = |point: &crate::history::Point| format!("{point:?}");
+    found.sort_by_key(key);
+    told.sort_by_key(key);
+    assert_eq!(found, told);
 }

@@ -37,6 +37,8 @@ pub(super) enum Field {
     Count(u64),
     Seconds(f64),
     Name(String),
+    /// What has spaces: the text of a line shows it in quotes.
+    Words(String),
     Missing,
 }
 
@@ -90,6 +92,7 @@ impl Record {
                 Field::Count(count) => write!(text, " {name}={count}"),
                 Field::Seconds(seconds) => write!(text, " {name}={seconds:.1}s"),
                 Field::Name(value) => write!(text, " {name}={value}"),
+                Field::Words(value) => write!(text, " {name}={value:?}"),
                 Field::Missing => write!(text, " {name}=-"),
             };
         }
@@ -114,7 +117,7 @@ impl Record {
                         match field {
                             Field::Count(count) => (*count).into(),
                             Field::Seconds(seconds) => ((seconds * 1000.0).round() / 1000.0).into(),
-                            Field::Name(value) => value.as_str().into(),
+                            Field::Name(value) | Field::Words(value) => value.as_str().into(),
                             Field::Missing => Value::Null,
                         },
                     );

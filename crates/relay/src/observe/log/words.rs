@@ -26,6 +26,7 @@ pub(super) fn words(notice: &Notice) -> Option<Record> {
                 &upstream.clone().unwrap_or_else(|| start::by_credential(lang)),
             ),
         ),
+        Notice::Metrics { url } => (LogLevel::Info, "metrics", start::metrics(lang, url)),
         Notice::Advice(words) => (LogLevel::Warn, "advice", words.clone()),
         Notice::Reloaded { changed, kept } => {
             let level = if kept.is_empty() { LogLevel::Info } else { LogLevel::Warn };
@@ -104,6 +105,7 @@ fn told(Alert { kind, state, about, lasted, held_back }: &Alert) -> Record {
     add("upstream", owned(&about.upstream));
     add("lane", owned(&about.lane));
     add("id", about.call.map(|call| call.to_string()));
+    fields.extend(about.why.as_deref().map(|why| ("why", Field::Words(why.to_owned()))));
     Record { level, event: "alert", body: Body::Fields(fields) }
 }
 

@@ -21,7 +21,8 @@ pub(super) fn after(seconds: f64) -> Now {
 pub(super) fn page() -> Value {
     json!({
         "v": 1, "version": "0.1.0", "uptime_s": 11_520.4,
-        "totals": {"calls": 120, "sends": 171, "waits": 52, "waited_s": 603.2, "calls_saved": 14, "calls_lost": 1,
+        "totals": {"calls": 120, "sends": 171, "waits": 52, "waited_s": 603.2, "calls_waited": 15,
+                   "calls_judged": 117, "calls_served": 115, "calls_saved": 14, "calls_lost": 1,
                    "calls_handed_back": 1, "maybe_billed_twice": 1},
         "open_calls": [
             {"id": "c117", "age_s": 42.0, "next_send_in_s": 3.6},
