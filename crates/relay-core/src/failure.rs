@@ -1,5 +1,7 @@
 //! One failed send, as a value: the fault, the evidence, and what the upstream said about coming back.
 
+use std::borrow::Cow;
+
 use crate::evidence::Evidence;
 use crate::fault::Fault;
 use crate::plain::is_unfit;
@@ -123,15 +125,26 @@ fn labelled(text: &str, is_random: fn(&str) -> bool) -> Box<str> {
     // A name may be as long as a request. What comes later than this is in no label.
     let text = &text[..text.floor_char_boundary(1024)];
     // What nobody sees may be all that hides a secret.
-    let text: String = text.chars().filter(|c| c.is_whitespace() || !is_unfit(*c)).collect();
+    let seen: Cow<'_, str> = if text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        text.into()
+    } else {
+        text.chars().filter(|c| c.is_whitespace() || !is_unfit(*c)).collect()
+    };
     // A model that lies in somebody's home is called by its file.
-    let text = without_path_at_home(&text);
-    let plain: String =
-        text.chars().filter(|c| c.is_alphanumeric() && !is_unfit(*c) || SIGNS.contains(*c)).collect();
-    if [&*text, &*plain, &*unescaped(&text)].iter().any(|it| names_a_secret(it, is_random)) {
+    let seen = without_path_at_home(&seen);
+    let is_shown = |c: &char| c.is_alphanumeric() && !is_unfit(*c) || SIGNS.contains(*c);
+    let plain: Cow<'_, str> = if seen.chars().all(|c| is_shown(&c)) {
+        (&*seen).into()
+    } else {
+        seen.chars().filter(is_shown).collect()
+    };
+    let unescaped = unescaped(&seen);
+    let is_secret = |it: &str| names_a_secret(it, is_random);
+    if is_secret(&seen) || plain != seen && is_secret(&plain) || unescaped != seen && is_secret(&unescaped) {
         return REDACTED.into();
     }
-    plain.chars().take(LABEL).collect::<String>().into()
+    let end = plain.char_indices().nth(LABEL).map_or(plain.len(), |(end, _)| end);
+    plain[..end].into()
 }
 
 #[cfg(test)]

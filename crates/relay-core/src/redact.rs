@@ -113,11 +113,16 @@ pub fn holds_a_key(text: &str) -> bool {
 /// Whether a secret, or a person, stands in what should be a name.
 #[must_use]
 pub(crate) fn names_a_secret(name: &str, is_random: fn(&str) -> bool) -> bool {
+    let is_out = |word: &str| starts_as_known(word) || is_mail(word) || runs(word).any(is_random);
+    // Most names are one word.
+    if !name.contains(is_break) {
+        return is_out(name);
+    }
     let is_scheme = |word: &str| is_name(word, BEARER) || is_name(word, BASIC);
-    let words: Vec<_> = name.split_whitespace().collect();
-    words.windows(2).any(|two| is_scheme(two[0]))
-        || without_words(name, |word| starts_as_known(word) || is_mail(word) || runs(word).any(is_random))
-            .contains(GONE)
+    let mut words = name.split_whitespace().rev();
+    // Whatever follows it: a name has no such word.
+    let follows = words.next().is_some() && words.any(is_scheme);
+    follows || without_words(name, is_out).contains(GONE)
 }
 
 /// Whether letters and digits stand in a row as in a key. An id of a request may be as long, in hexadecimal digits.
@@ -280,20 +285,25 @@ fn is_name(word: &str, names: &[&str]) -> bool {
 /// words of a service that a gateway quotes.
 fn begins_at(word: &str, at: usize) -> bool {
     let before = &word[..at];
-    !before.ends_with(char::is_alphanumeric) || ["\\n", "\\r", "\\t"].iter().any(|it| before.ends_with(it))
+    !before.ends_with(char::is_alphanumeric)
+        || before.ends_with(['n', 'r', 't']) && ["\\n", "\\r", "\\t"].iter().any(|it| before.ends_with(it))
 }
 
-/// Whether a well-known secret begins in the word.
+/// Whether a well-known secret begins in the word. One look at each place where one can: it is asked of every name.
 fn starts_as_known(word: &str) -> bool {
-    let places = |start: &'static str| {
-        word.match_indices(start)
-            .filter(|(at, _)| begins_at(word, *at))
-            .map(|(at, it)| &word[at + it.len()..])
+    let is_known = |rest: &str| {
+        let first = rest.as_bytes().first();
+        let longer = |start: &str, by: usize| {
+            start.as_bytes().first() == first && rest.len() >= start.len() + by && rest.starts_with(start)
+        };
+        let in_a_row = |start: &str| {
+            rest[start.len()..].bytes().take_while(u8::is_ascii_alphanumeric).count() >= IN_A_ROW
+        };
+        STARTS.iter().any(|start| longer(start, 4))
+            || STARTS_OF_NAMES.iter().any(|start| longer(start, IN_A_ROW) && in_a_row(start))
     };
-    STARTS.iter().any(|start| places(start).any(|rest| rest.len() >= 4))
-        || STARTS_OF_NAMES.iter().any(|start| {
-            places(start).any(|rest| rest.bytes().take_while(u8::is_ascii_alphanumeric).count() >= IN_A_ROW)
-        })
+    let letters = word.bytes().enumerate().filter(|(_, letter)| letter.is_ascii_alphabetic());
+    letters.into_iter().any(|(at, _)| begins_at(word, at) && is_known(&word[at..]))
 }
 
 fn is_secret(word: &str) -> bool {
@@ -361,6 +371,9 @@ fn without_cookies(text: &str) -> Cow<'_, str> {
 
 /// The file that a path in somebody's home ends with: the rest of it says who that is. Anything else as it is.
 pub(crate) fn without_path_at_home(name: &str) -> Cow<'_, str> {
+    if !name.contains(['/', '\\']) {
+        return name.into();
+    }
     let mut homeless = String::with_capacity(name.len());
     push_without_home(&mut homeless, name);
     if homeless == name && !name.starts_with("/root/") {

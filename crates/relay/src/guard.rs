@@ -21,7 +21,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use http::{StatusCode, Uri};
-use relay_core::config::Config;
+use relay_core::config::{Config, Secret};
 use subtle::ConstantTimeEq;
 
 use crate::words::{door, lang};
@@ -89,9 +89,9 @@ pub struct Guard {
     /// Pages that may use the forwarding paths, as browsers spell them: `https://app.example`.
     pub allowed_origins: Vec<String>,
     /// The token that every request must carry, if any.
-    pub token: Option<String>,
+    pub token: Option<Secret>,
     /// The token of those who may change something, where there is one.
-    pub local: Option<String>,
+    pub local: Option<Secret>,
 }
 
 impl Guard {
@@ -102,7 +102,7 @@ impl Guard {
             listening,
             names: config.names.iter().map(|name| in_authority(name)).collect(),
             allowed_origins: config.allowed_origins.clone(),
-            token: config.token.as_ref().map(|token| token.expose().to_owned()),
+            token: config.token.clone(),
             local: None,
         }
     }
@@ -136,7 +136,7 @@ impl Guard {
         if given.peek().is_none() {
             return Err(Refusal::LocalTokenMissing);
         }
-        let is_known = given.any(|given| bool::from(given.as_bytes().ct_eq(local.as_bytes())));
+        let is_known = given.any(|given| bool::from(given.as_bytes().ct_eq(local.expose().as_bytes())));
         if is_known { Ok(()) } else { Err(Refusal::LocalTokenWrong) }
     }
 
@@ -192,7 +192,7 @@ impl Guard {
 
     /// Whether this is the token that every request must carry.
     pub(crate) fn is_token(&self, given: &str) -> bool {
-        self.token.as_ref().is_some_and(|token| bool::from(given.as_bytes().ct_eq(token.as_bytes())))
+        self.token.as_ref().is_some_and(|token| bool::from(given.as_bytes().ct_eq(token.expose().as_bytes())))
     }
 
     /// Checks the token. Answers the path and query without a token prefix, where there was one.
@@ -201,7 +201,7 @@ impl Guard {
     /// [`Refusal`] where a token is asked for and none, or another one, came.
     pub fn token(&self, headers: &HeaderMap, path_and_query: &str) -> Result<Option<String>, Refusal> {
         let Some(token) = &self.token else { return Ok(None) };
-        let right = |given: &[u8]| bool::from(given.ct_eq(token.as_bytes()));
+        let right = |given: &[u8]| bool::from(given.ct_eq(token.expose().as_bytes()));
         let prefix = path_and_query.strip_prefix("/~").map(|rest| {
             let end = rest.find(['/', '?']).unwrap_or(rest.len());
             rest.split_at(end)
@@ -347,11 +347,11 @@ mod tests {
     fn changes_need_the_local_token_alone() {
         const ALL: &str = "abcdefghijklmnop";
         let given = |token: &str| headers(&[("x-steady-token", token)]);
-        let mut guard = Guard { token: Some(ALL.to_owned()), ..guard() };
+        let mut guard = Guard { token: Some(Secret::new(ALL.to_owned())), ..guard() };
         for none in [headers(&[]), given(""), given("0123"), given(ALL)] {
             assert_eq!(guard.changing(&none), Err(Refusal::NoLocalToken));
         }
-        guard.local = Some("0123".to_owned());
+        guard.local = Some(Secret::new("0123".to_owned()));
         assert_eq!(guard.changing(&headers(&[])), Err(Refusal::LocalTokenMissing));
         for wrong in ["", "012", "01234", ALL] {
             assert_eq!(guard.changing(&given(wrong)), Err(Refusal::LocalTokenWrong), "{wrong}");
@@ -458,7 +458,7 @@ mod tests {
 
     #[test]
     fn the_token_is_taken_from_header_or_path() {
-        let guard = Guard { token: Some("s3cret".to_owned()), ..Guard::default() };
+        let guard = Guard { token: Some(Secret::new("s3cret".to_owned())), ..Guard::default() };
         let with = headers(&[("x-steady-token", "s3cret")]);
         let wrong = headers(&[("x-steady-token", "s3creT")]);
         let none = HeaderMap::new();

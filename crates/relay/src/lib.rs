@@ -16,6 +16,7 @@ mod client_facts;
 mod client_socket;
 pub mod clock;
 pub mod cookies;
+pub mod crash;
 pub mod credential;
 mod dashboard;
 pub mod decode;

@@ -6,7 +6,7 @@ mod verbs;
 use std::process::ExitCode;
 
 use steady_relay::cli::{self, Asked, Cli, Verb};
-use steady_relay::words;
+use steady_relay::{crash, words};
 
 use crate::verbs::{
     Failure, alerts, cert, completions, config, demo, diagnose, doctor, man, replay, run, say, selftest,
@@ -18,6 +18,7 @@ fn main() -> ExitCode {
     let asked = Asked::on(&line);
     words::speak(words::preferred(asked.lang, |name| std::env::var(name).ok(), words::of_system));
     asked.colour.write_global();
+    std::panic::set_hook(Box::new(|info| say(&crash::words(info))));
     let cli = match Cli::read(line) {
         Ok(cli) => cli,
         Err(error) => return cli::leave(&error),

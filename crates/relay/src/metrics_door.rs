@@ -132,11 +132,14 @@ fn typed(status: StatusCode, kind: &'static str, body: String) -> Response<Full<
 
 #[cfg(test)]
 mod tests {
+    use relay_core::config::Secret;
+
     use super::*;
 
     fn door(token: Option<&str>) -> Door {
         let listening = vec!["127.0.0.1:9090".parse().unwrap()];
-        let guard = Guard { listening, token: token.map(str::to_owned), ..Guard::default() };
+        let guard =
+            Guard { listening, token: token.map(|token| Secret::new(token.to_owned())), ..Guard::default() };
         Door { metrics: Arc::default(), lanes: Arc::new(Vec::new), guard }
     }
 

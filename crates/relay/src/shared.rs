@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use http::{HeaderMap, Version};
 use relay_core::Moment;
-use relay_core::config::{Config, Http2};
+use relay_core::config::{Config, Http2, Secret};
 use relay_core::event::CallId;
 use relay_core::ledger::Ledger;
 use tokio::sync::watch;
@@ -130,8 +130,10 @@ impl Shared {
             observers.notice(&Notice::Advice(start::note(lang(), &words)));
         }
         let lanes = Lanes::new(Arc::clone(&clock), observers.clone(), learned);
-        let guard =
-            Guard { local: local_token(config.state_dir.as_deref()), ..Guard::of(&config, listening) };
+        let guard = Guard {
+            local: local_token(config.state_dir.as_deref()).map(Secret::new),
+            ..Guard::of(&config, listening)
+        };
         Self {
             targets,
             guard,

@@ -9,7 +9,8 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// A text that never shows in a log, a message or a debug print.
+/// A text that never shows in a log, a message or a debug print. What is dropped is overwritten: a page of memory that is
+/// given back, and read with a dump of it, is not to hold a key that was changed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -30,6 +31,15 @@ impl Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Secret(…)")
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.0).into_bytes();
+        bytes.fill(0);
+        // Whoever may look at it keeps the compiler from leaving that out.
+        std::hint::black_box(&bytes);
     }
 }
 

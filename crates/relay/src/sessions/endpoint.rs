@@ -70,7 +70,7 @@ fn prove(shared: &Shared, request: &Request<Incoming>) -> Response<ReplyBody> {
     });
     let query = request.uri().query().unwrap_or_default();
     let nonce = query.split('&').find_map(|pair| pair.strip_prefix("nonce="));
-    match host.zip(nonce).and_then(|(host, nonce)| proof(local, nonce, host)) {
+    match host.zip(nonce).and_then(|(host, nonce)| proof(local.expose(), nonce, host)) {
         Some(proof) => {
             let has_upstream = shared.config.upstream.is_some();
             let proved = Proved { v: VERSION, proof, has_upstream };

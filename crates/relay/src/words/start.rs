@@ -11,6 +11,12 @@ relay_core::words! {
         zh: "Steady Relay 正在监听 {url}\n{beyond}  发往：{to}\n  接着：把客户端指向这里，或启动一个：`steady-relay run -- codex`\n  查看：{url}/__steady/";
     }
 
+    /// The relay failed where nothing can. `what` is empty or says more.
+    crashed(at: &str, what: &str) {
+        en: "error: steady-relay has failed, which is its own fault: at {at}{what}\nhint: please report this line; with RUST_BACKTRACE=1 in the environment it says more";
+        zh: "错误：steady-relay 出错，这是程序自身的缺陷：位置 {at}{what}\n提示：请报告这一行；设置环境变量 RUST_BACKTRACE=1 后会给出更多信息";
+    }
+
     /// The line about other machines.
     open(words: &str) {
         en: "  open: {words}\n";

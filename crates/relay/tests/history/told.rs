@@ -61,7 +61,7 @@ async fn why_tells_of_a_call_that_was_saved_by_each_of_its_names() {
     let out = told(&home, &["why"]).await;
     assert!(out.starts_with("1-c1 (serve), 20"), "{out}");
     for words in [
-        " asked 127.0.0.1",
+        &*format!(" asked {} for gpt-x", up.addr()),
         " for gpt-x (generation, openai_responses, over http)\n",
         "send 1: 503 after ",
         "code server_is_overloaded)",

@@ -252,7 +252,8 @@ async fn refusals_of_our_own_reach_codex_as_the_text_of_a_400() {
     let bench = Bench::with(config).await;
     let answer = bench.ask(&codex("t", TURN)).await;
     assert_eq!((answer.status, answer.header("content-type")), (400, Some("text/plain; charset=utf-8")));
-    assert!(answer.text().starts_with("steady-relay: 127.0.0.1 did not answer in time (1 send, "));
+    let words = format!("steady-relay: {} did not answer in time (1 send, ", up.addr());
+    assert!(answer.text().starts_with(&words));
     assert!(answer.text().ends_with(" [upstream_no_response]"));
     assert!(answer.text().lines().count() <= 3);
     assert_eq!(up.requests().len(), 1);
