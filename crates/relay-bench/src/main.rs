@@ -10,6 +10,7 @@
 //! relay-bench instructions RELAY  starts them under valgrind, counts instructions, prints a table
 //! relay-bench gate             measures the capacity gate alone, with many calls in it
 //! relay-bench crowd RELAY      thirty agents at a service that is short of capacity, with the gate and without
+//! relay-bench subscribers RELAY  the relay with all that can be told, beside one that tells nothing
 //! relay-bench load URL SECONDS asks a relay that runs already, for a profiler to look at
 //! ```
 
@@ -22,6 +23,7 @@ mod origin;
 mod process;
 mod report;
 mod scenes;
+mod subscribers;
 mod websocket;
 
 use anyhow::{Result, bail};
@@ -39,11 +41,12 @@ fn main() -> Result<()> {
         ["instructions", relay] => runtime.block_on(instructions::run(relay)),
         ["gate"] => gate::run(),
         ["crowd", relay, rest @ ..] => runtime.block_on(crowd::run(relay, rest)),
+        ["subscribers", relay, rest @ ..] => runtime.block_on(subscribers::run(relay, rest)),
         ["load", url, seconds] => runtime.block_on(load(url, seconds.parse()?)),
         _ => bail!(
             "usage: relay-bench origin | bare URL | tunnel URL | run RELAY [--rounds N] [--quick] | \
              ws RELAY [--rounds N] [--quick] | \
-             instructions RELAY | gate | crowd RELAY | load URL SECONDS"
+             instructions RELAY | gate | crowd RELAY | subscribers RELAY [--otlp] | load URL SECONDS"
         ),
     }
 }

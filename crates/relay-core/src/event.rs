@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::evidence::{Evidence, Operation};
 use crate::fault::Fault;
+use crate::trace::Trace;
 use crate::usage::Usage;
 
 /// The number of a call since the relay started.
@@ -113,6 +114,8 @@ pub struct Labels {
     pub lane: Box<str>,
     /// The id that the client gave the request, as a label.
     pub request_id: Option<Box<str>>,
+    /// Its place in a trace, where traces are recorded.
+    pub trace: Option<Trace>,
 }
 
 /// The summary of a call at its end.

@@ -51,6 +51,7 @@ pub mod profile;
 pub mod redact;
 pub mod retry_after;
 pub mod sse;
+pub mod trace;
 pub mod units;
 pub mod usage;
 pub mod wait;

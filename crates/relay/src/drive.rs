@@ -24,6 +24,7 @@ use crate::parked::park;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::request_ids;
 use crate::target::Target;
+use crate::traces;
 use crate::upstream::{Ask, Cause, Proof, SendFailure, Way};
 
 /// What is sent, as often as it is sent.
@@ -166,6 +167,9 @@ impl Drive {
         request.headers_mut().insert(http::header::HOST, host);
         upstream.add_headers(request.headers_mut());
         self.open.shared().add_cookies(upstream, order.account, request.headers_mut());
+        if let Some((trace, send)) = self.open.propagates() {
+            traces::put(&trace, send, request.headers_mut());
+        }
         let pure = matches!(order.method, Method::GET | Method::HEAD);
         Ok(Ask { way: order.way.clone(), request, fresh, may_reuse_stale: pure })
     }

@@ -30,6 +30,7 @@ use crate::learned::LearnedFile;
 use crate::local_token::local_token;
 use crate::observe::status::Status;
 use crate::observe::{Notice, Observer, Observers};
+use crate::otlp::Otlp;
 use crate::parked::Parked;
 use crate::proxy::{Proxies, SystemProxies};
 use crate::sessions::said::{Held, Page};
@@ -84,6 +85,9 @@ pub(crate) struct Lasting {
     pub(crate) status: Arc<Status>,
     pub(crate) recorder: Option<Arc<Recorder>>,
     pub(crate) alerts: Arc<Alerts>,
+    pub(crate) otlp: Option<Arc<Otlp>>,
+    /// Whether calls have a place in a trace.
+    pub(crate) has_traces: bool,
     pub(crate) snapshots: Snapshots,
     pub(crate) started: Moment,
     pub(crate) reader: Reader,
@@ -118,6 +122,8 @@ impl Shared {
         observers.extend(recorder.clone().map(|recorder| recorder as Arc<dyn Observer>));
         let alerts = Arc::new(Alerts::new(Arc::clone(&clock), &config));
         observers.push(Arc::clone(&alerts) as Arc<dyn Observer>);
+        let otlp = Otlp::of(&config.otlp, &clock);
+        observers.extend(otlp.iter().flat_map(Otlp::observers));
         let observers = Observers::new(observers);
         let proxies = Proxies::new(system_proxies.clone(), config.proxy.clone(), listening.clone());
         if let Some(words) = proxies.advice() {
@@ -130,6 +136,7 @@ impl Shared {
         let lanes = Lanes::new(Arc::clone(&clock), observers.clone(), learned);
         let guard =
             Guard { local: local_token(config.state_dir.as_deref()), ..Guard::of(&config, listening) };
+        let has_traces = config.otlp.has_traces();
         Self {
             targets,
             guard,
@@ -143,6 +150,8 @@ impl Shared {
                 status,
                 recorder,
                 alerts,
+                otlp,
+                has_traces,
                 snapshots: Snapshots::default(),
                 started: clock.now(),
                 reader: Reader::default(),

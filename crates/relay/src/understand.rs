@@ -38,6 +38,7 @@ use crate::sessions::Session;
 use crate::shared::Shared;
 use crate::snapshots::{Draft, Requested};
 use crate::target::Target;
+use crate::traces;
 use crate::waiting::Early;
 use crate::websocket::Refused;
 use crate::wishes::Wishes;
@@ -202,6 +203,7 @@ impl Understood {
             profile: profile_name.into(),
             lane: lane.id().into(),
             request_id: request_ids::of_request(&parts.headers),
+            trace: shared.has_traces.then(|| traces::of(&parts.headers)),
         };
         let mut open = match self.taken_up(shared, &lane) {
             Some(mut open) => {
@@ -223,7 +225,7 @@ impl Understood {
                     streams: self.streams,
                 };
                 let call = Call::new(plan, opened);
-                let model = labels.model.clone();
+                let (model, trace) = (labels.model.clone(), labels.trace);
                 let session = parts.extensions.get::<Arc<Session>>().cloned();
                 let draft = Draft::of(&shared.config, || Requested {
                     method: parts.method.clone(),
@@ -231,8 +233,8 @@ impl Understood {
                     headers: headers.clone(),
                     written: self.written,
                 });
-                let opening =
-                    Opening { id, call, client: self.client, body, lane, place, model, session, draft };
+                let client = self.client;
+                let opening = Opening { id, call, client, body, lane, place, model, trace, session, draft };
                 let open = OpenCall::new(Arc::clone(shared), opening);
                 open.emit(&Event::CallOpened { labels: labels.into(), inherited_sends: before.sends });
                 open

@@ -22,6 +22,7 @@ fn labels(lane: &str) -> Arc<Labels> {
         profile: "interactive".into(),
         lane: lane.into(),
         request_id: None,
+        trace: None,
     })
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn call(number: u64, state: State) -> CallRecord {
 }
 
 /// It was accepted.
-pub(super) fn opened() -> Event {
+pub(crate) fn opened() -> Event {
     let labels = Labels {
         client: "codex",
         dialect: "openai_responses",
@@ -49,6 +49,7 @@ pub(super) fn opened() -> Event {
         profile: "interactive".into(),
         lane: "0f".into(),
         request_id: Some("client-1".into()),
+        trace: None,
     };
     Event::CallOpened { labels: labels.into(), inherited_sends: 1 }
 }

@@ -284,6 +284,7 @@ mod tests {
             profile: "interactive".into(),
             lane: "0f".into(),
             request_id: None,
+            trace: None,
         }
     }
 

@@ -414,6 +414,7 @@ mod tests {
             profile: "interactive".into(),
             lane: "0f".into(),
             request_id: None,
+            trace: None,
         };
         let opened = Event::CallOpened { labels: labels.into(), inherited_sends: 0 };
         metrics.see(CallId(id), BEGAN, &opened);

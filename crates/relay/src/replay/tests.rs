@@ -142,6 +142,7 @@ impl Evening<'_> {
             profile: profile_name.into(),
             lane: "0f".into(),
             request_id: None,
+            trace: None,
         };
         (plan, labels)
     }

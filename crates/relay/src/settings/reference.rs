@@ -2,8 +2,8 @@
 //! Made from the lists in `keys`; nothing is said twice.
 
 use super::keys::{
-    ALERTS, BODIES, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, PROFILE, RELAY, ROUTE, SNAPSHOTS, TIMEOUTS,
-    UPSTREAM, WAITING,
+    ALERTS, BODIES, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, OTLP, PROFILE, RELAY, ROUTE, SNAPSHOTS,
+    TIMEOUTS, UPSTREAM, WAITING,
 };
 use super::numbers::NUMBERS;
 use super::read::{Key, one_of};
@@ -66,6 +66,12 @@ pub fn reference() -> Vec<SectionDoc> {
         section("[history]", "What is kept of calls that are over.", docs(HISTORY)),
         section("[alerts]", "What a person is told of, and how; `docs/alerts.md` has more.", docs(ALERTS)),
         section(
+            "[otlp]",
+            "Traces and metrics for a collector of OpenTelemetry; `docs/otlp.md` has more. In a program that was built \
+             without the feature `otlp` an `endpoint` is an error.",
+            docs(OTLP),
+        ),
+        section(
             "[snapshots]",
             "What is kept of calls that end badly; `docs/snapshots.md` has more.",
             docs(SNAPSHOTS),
@@ -106,7 +112,7 @@ pub fn reference() -> Vec<SectionDoc> {
 }
 
 /// The names of the sections at the top of the file.
-pub(super) const SECTIONS: [&str; 15] = [
+pub(super) const SECTIONS: [&str; 16] = [
     "relay",
     "timeouts",
     "waiting",
@@ -116,6 +122,7 @@ pub(super) const SECTIONS: [&str; 15] = [
     "log",
     "history",
     "alerts",
+    "otlp",
     "snapshots",
     "client",
     "upstream",
@@ -146,7 +153,15 @@ pub(super) fn is_public(name: &str) -> bool {
     KNOWN.contains(name)
         && !matches!(
             name,
-            "token" | "headers" | "api_key" | "url" | "upstream" | "proxy" | "webhook" | "command"
+            "token"
+                | "headers"
+                | "api_key"
+                | "url"
+                | "endpoint"
+                | "upstream"
+                | "proxy"
+                | "webhook"
+                | "command"
         )
 }
 

@@ -60,6 +60,7 @@ fn job(config: &Arc<Config>, call: u64, body: &[u8]) -> Job {
         profile: "interactive".into(),
         lane: "0f".into(),
         request_id: None,
+        trace: None,
     };
     let asked = Requested {
         method: Method::POST,

@@ -37,6 +37,7 @@ fn call(status: &Status, id: u64, faults: u32, outcome: Option<Outcome>) {
         profile: "interactive".into(),
         lane: "0f".into(),
         request_id: None,
+        trace: None,
     };
     see(Event::CallOpened { labels: labels.into(), inherited_sends: 0 });
     see(Event::SendStarted { send: 1 });
