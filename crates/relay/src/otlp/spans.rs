@@ -211,3 +211,82 @@ fn failed(closed: &ClosedRecord) -> Option<String> {
 fn status(why: Option<String>) -> Option<Status> {
     why.map(|message| Status { message, code: StatusCode::Error.into() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::record::{State, Tokens};
+    use crate::history::tests::call;
+
+    fn trace() -> Trace {
+        Trace::of(None, [1, 2, 3])
+    }
+
+    fn closed(outcome: &str, status: Option<u16>) -> ClosedRecord {
+        ClosedRecord {
+            outcome: outcome.to_owned(),
+            why: None,
+            status,
+            sends: 2,
+            waited: 10,
+            took: 100,
+            last_fault: Some("overloaded".to_owned()),
+            capacity_faults: 1,
+            maybe_billed_twice: 0,
+            received: 1,
+            sent: 2,
+            tokens: Some(Tokens { input: 7, cached: 3, output: 5 }),
+        }
+    }
+
+    fn send(number: u32, began: Option<u64>) -> SendRecord {
+        SendRecord { send: number, began, ..SendRecord::default() }
+    }
+
+    fn ended(outcome: &str, status: Option<u16>) -> CallRecord {
+        let closed = Some(closed(outcome, status));
+        CallRecord { sends: vec![send(1, Some(0)), send(2, Some(40))], closed, ..call(1, State::Closed) }
+    }
+
+    #[test]
+    fn what_failed_is_an_error_and_what_a_client_did_is_none() {
+        let rows = [
+            ("served", Some(200), false),
+            ("passed", Some(400), false),
+            ("passed", Some(503), true),
+            ("returned", Some(429), true),
+            ("refused", Some(503), true),
+            ("gave_up", Some(503), true),
+            ("broken", Some(200), true),
+            ("cut", Some(200), false),
+            ("client_left", None, false),
+        ];
+        for (outcome, status, is_error) in rows {
+            let all = spans(&ended(outcome, status), &trace());
+            let said: Vec<_> = all.iter().map(|span| span.status.is_some()).collect();
+            // The call and the send that it ended with; the one before says for itself whether it failed.
+            assert_eq!(said, [is_error, false, is_error], "{outcome} {status:?}");
+        }
+    }
+
+    #[test]
+    fn a_send_ends_with_what_came_next_and_one_that_never_began_is_none() {
+        let mut record = ended("client_left", None);
+        record.sends.push(send(3, None));
+        let all = spans(&record, &trace());
+        let times = |span: &Span| {
+            let since = |at: u64| at / 1_000_000 - record.opened;
+            (since(span.start_time_unix_nano), since(span.end_time_unix_nano))
+        };
+        assert_eq!(all.iter().map(times).collect::<Vec<_>>(), [(0, 100), (0, 40), (40, 100)]);
+        assert_eq!(spans(&call(1, State::Streaming), &trace()), [], "it is not over");
+    }
+
+    #[test]
+    fn tokens_are_told_once() {
+        let all = spans(&ended("served", Some(200)), &trace());
+        let told = all.iter().flat_map(|span| &span.attributes);
+        let told = told.filter(|value| value.key == "gen_ai.usage.output_tokens");
+        assert_eq!(told.collect::<Vec<_>>(), [&number("gen_ai.usage.output_tokens", 5)]);
+    }
+}
