@@ -1,7 +1,7 @@
 //! What it costs that everything is told: the relay with all its subscribers, beside one with none that can be left out,
 //! interleaved in one run.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -16,15 +16,30 @@ use crate::process::Measured;
 use crate::report::{Goal, Report, percentile};
 use crate::scenes::{cpu_of, how_long};
 
-/// Nothing but what no setting switches off: the status, and the last calls in memory.
-const QUIET: &str =
-    "[log]\nlevel = \"error\"\n[history]\nenabled = false\n[alerts]\nkinds = []\nlog = false\n";
+/// What can be switched on, and the settings of it. No answer of the service fits the rule, so each is compared with it.
+const PARTS: [(&str, &str); 6] = [
+    ("log", "[log]\nlevel = \"info\"\nfile = \"relay.log\"\n"),
+    ("history", "[history]\nfile = \"history.sqlite\"\n"),
+    ("snapshots", "[snapshots]\nenabled = true\nfolder = \"snapshots\"\n"),
+    (
+        "alerts",
+        "[[rule]]\nheader = { name = \"x-never\", equals = \"1\" }\ninside = true\nalert = true\n\
+         fault = \"overloaded\"\n",
+    ),
+    ("metrics", ""),
+    ("dashboard", ""),
+];
 
-/// Everything that can be switched on. No answer of the service fits the rule, so each is compared with it.
-const WATCHED: &str = "[log]\nlevel = \"info\"\nfile = \"relay.log\"\n[history]\nfile = \"history.sqlite\"\n\
-                       [snapshots]\nenabled = true\nfolder = \"snapshots\"\n\
-                       [[rule]]\nheader = { name = \"x-never\", equals = \"1\" }\n\
-                       inside = true\nalert = true\nfault = \"overloaded\"\n";
+/// The settings where these parts are switched on, and the others are not.
+fn settings(is_on: impl Fn(&str) -> bool) -> String {
+    let off = |part: &str| match part {
+        "log" => "[log]\nlevel = \"error\"\n",
+        "history" => "[history]\nenabled = false\n",
+        "alerts" => "[alerts]\nkinds = []\nlog = false\n",
+        _ => "",
+    };
+    PARTS.iter().map(|(part, on)| if is_on(part) { *on } else { off(part) }).collect()
+}
 
 /// A folder that goes with the run.
 struct Folder(PathBuf);
@@ -43,26 +58,36 @@ impl Drop for Folder {
     }
 }
 
-/// Measures the relay at `relay` without subscribers and with all of them; `--otlp` with a collector besides, for a program
-/// that has the feature.
+/// Measures the relay at `relay` with nothing but what no setting switches off, which is the status and the last calls in
+/// memory, and with all that can be told; `--only PART` with that alone, and `--otlp` with a collector besides, for a
+/// program that has the feature.
 pub(crate) async fn run(relay: &str, options: &[&str]) -> Result<()> {
     let (quick, rounds) = how_long(options);
     let span = Duration::from_millis(if quick { 400 } else { 1500 });
+    let only = options.iter().position(|option| *option == "--only").and_then(|at| options.get(at + 1));
+    let known = only.is_none_or(|only| PARTS.iter().any(|(part, _)| part == only));
+    ensure!(known, "parts: {}", PARTS.map(|(part, _)| part).join(" "));
+    let is_on = |part: &str| only.is_none_or(|only| *only == part);
     let origin = Measured::start(Command::new(std::env::current_exe()?).arg("origin"))?;
     let upstream = format!("http://{}", origin.address);
     let folders = (Folder::new("quiet")?, Folder::new("watched")?);
-    let metrics = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-    let quiet = start(relay, &upstream, &folders.0.0, (QUIET, &[]))?;
-    let mut watched = WATCHED.to_owned();
+    let quiet = start(relay, &upstream, &folders.0.0, (&settings(|_| false), &[])).await?;
+    let mut all = settings(is_on);
     if options.contains(&"--otlp") {
         // It takes whatever it is sent.
-        watched += &format!("[otlp]\nendpoint = \"{upstream}\"\ninterval = \"1s\"\n");
+        all += &format!("[otlp]\nendpoint = \"{upstream}\"\ninterval = \"1s\"\n");
     }
+    let metrics = free()?;
     let port = metrics.port().to_string();
-    let watched = start(relay, &upstream, &folders.1.0, (&watched, &["--metrics-port", &port]))?;
+    let flags: &[&str] = if is_on("metrics") { &["--metrics-port", &port] } else { &[] };
+    let watched = start(relay, &upstream, &folders.1.0, (&all, flags)).await?;
     let mut watching = JoinSet::new();
-    watching.spawn(look(watched.address.clone()));
-    watching.spawn(scrape(metrics.to_string()));
+    if is_on("dashboard") {
+        watching.spawn(look(watched.address.clone()));
+    }
+    if is_on("metrics") {
+        watching.spawn(scrape(metrics.to_string()));
+    }
     let mut report = Report::default();
     // Both are warm before anything counts.
     for process in [&quiet, &watched] {
@@ -98,13 +123,25 @@ fn goal(figure: &str) -> Goal {
     }
 }
 
-fn start(relay: &str, upstream: &str, folder: &Path, (settings, flags): (&str, &[&str])) -> Result<Measured> {
+async fn start(
+    relay: &str,
+    upstream: &str,
+    folder: &Path,
+    (settings, flags): (&str, &[&str]),
+) -> Result<Measured> {
     let file = folder.join("relay.toml");
     std::fs::write(&file, settings)?;
+    let address = free()?;
     let mut command = Command::new(relay);
-    command.args(["serve", "--port", "0", "--listen", "127.0.0.1", "--upstream", upstream]).args(flags);
+    command.args(["serve", "--listen", "127.0.0.1", "--port", &address.port().to_string()]);
+    command.args(["--upstream", upstream]).args(flags);
     command.arg("--config").arg(&file).arg("--state-dir").arg(folder);
-    Measured::start_relay(&mut command)
+    Measured::start_silent(&mut command, address.to_string()).await
+}
+
+/// An address that nobody listens at.
+fn free() -> Result<SocketAddr> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
 /// Keeps the dashboard's stream of events open, and reads it as fast as it comes. It ends where there is none.

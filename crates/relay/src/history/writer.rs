@@ -135,9 +135,16 @@ mod with_file {
         }
 
         pub(super) fn write(&mut self, calls: &[CallRecord]) -> u64 {
-            self.unwritten.extend(calls.iter().map(|call| (call.call, call.clone())));
-            let calls: Vec<_> = self.unwritten.values().cloned().collect();
-            let written = self.store.write(self.run, &calls).and_then(|()| self.prune());
+            // As a rule nothing waits, and nothing has to be copied.
+            let together: Vec<_>;
+            let all = if self.unwritten.is_empty() {
+                calls
+            } else {
+                self.keep(calls);
+                together = self.unwritten.values().cloned().collect();
+                &together
+            };
+            let written = self.store.write(self.run, all).and_then(|()| self.prune());
             match written {
                 Ok(()) => {
                     self.unwritten.clear();
@@ -147,6 +154,7 @@ mod with_file {
                     0
                 }
                 Err(why) => {
+                    self.keep(calls);
                     if self.trouble.replace(why.to_string()).is_none() {
                         (self.say)(words::history::not_recorded(lang(), &why.to_string()));
                     }
@@ -157,6 +165,11 @@ mod with_file {
                     lost
                 }
             }
+        }
+
+        /// They wait for the file.
+        fn keep(&mut self, calls: &[CallRecord]) {
+            self.unwritten.extend(calls.iter().map(|call| (call.call, call.clone())));
         }
 
         fn prune(&mut self) -> Result<(), StoreError> {
