@@ -7,13 +7,15 @@ use std::path::Path;
 use std::process::Command;
 
 /// Measures the release program: `--instructions` counts, `--gate` measures the gate alone, `--crowd` plays a crowd at
-/// a service that is short of capacity, `--chaos` one at a pool of services that misbehave in every way, `--ws` measures WebSocket; all else goes on to `relay-bench run`.
+/// a service that is short of capacity, `--chaos` one at a pool of services that misbehave in every way, `--subscribers`
+/// measures what it costs that everything is told, `--ws` measures WebSocket; all else goes on to `relay-bench run`.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     match words {
         ["--instructions"] => instructions(root),
         ["--gate"] => succeed(&mut cargo(root, "run --release --locked -p relay-bench -- gate")),
         ["--crowd", words @ ..] => measure(root, "crowd", words),
         ["--chaos", words @ ..] => chaos_for(root, words),
+        ["--subscribers", words @ ..] => measure(root, "subscribers", words),
         ["--ws", words @ ..] => measure(root, "ws", words),
         words => measure(root, "run", words),
     }

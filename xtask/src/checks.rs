@@ -40,6 +40,7 @@ const CHECKS: [Check; 15] = [
         run: dashboard,
     },
     Check { name: "unit", what: "tests of the workspace", run: unit },
+    Check { name: "otlp", what: "the feature that is off by default", run: otlp },
     Check { name: "release", what: "the program as it is shipped", run: release },
     Check { name: "cases", what: "wire cases on the release program", run: cases },
     Check {
@@ -196,6 +197,13 @@ fn differing(one: &Path, other: &Path) -> Result<Vec<String>> {
 
 fn unit(root: &Path) -> Result<Done> {
     passed(cargo(root, "test --workspace").env(NEEDS_TOOLS, "1"))
+}
+
+/// What the feature adds: its own tests, and those of the settings that differ by it.
+fn otlp(root: &Path) -> Result<Done> {
+    succeed(&mut cargo(root, "clippy -p steady-relay --features otlp --all-targets -- -D warnings"))?;
+    succeed(&mut cargo(root, "test -p steady-relay --features otlp --test otlp"))?;
+    passed(&mut cargo(root, "test -p steady-relay --features otlp --lib -- otlp opentelemetry"))
 }
 
 fn release(root: &Path) -> Result<Done> {

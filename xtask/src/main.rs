@@ -9,6 +9,7 @@
 //! cargo xtask bench --ws             the same over WebSocket, beside a plain tunnel
 //! cargo xtask bench --instructions   instructions per request, which valgrind counts, and their ceiling
 //! cargo xtask bench --gate           what the capacity gate costs with many calls in it
+//! cargo xtask bench --subscribers    the relay with all that can be told, beside one that tells nothing
 //! cargo xtask bench --crowd          thirty agents at a service that is short of capacity
 //! cargo xtask mutate [WORD]           bugs planted in the gate one by one; its tests are to catch them all
 //! cargo xtask simulate --check       the gate in virtual time, beside other policies and its targets
@@ -34,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | soak [--minutes N] | bench [--rounds N] [--quick] | \
-     bench --ws [--rounds N] [--quick] | bench --instructions | bench --gate | bench --crowd [OPTIONS] | mutate [WORD] | simulate [--help] | \
+     bench --ws [--rounds N] [--quick] | bench --instructions | bench --gate | bench --subscribers | bench --crowd [OPTIONS] | mutate [WORD] | simulate [--help] | \
      setup | fuzz [--minutes N] [TARGET]";
 
 fn main() -> ExitCode {

@@ -11,6 +11,7 @@
 //! relay-bench gate             measures the capacity gate alone, with many calls in it
 //! relay-bench crowd RELAY      thirty agents at a service that is short of capacity, with the gate and without
 //! relay-bench chaos RELAY      fifty clients at a pool of services that misbehave in every way (feature `chaos`)
+//! relay-bench subscribers RELAY  the relay with all that can be told, beside one that tells nothing
 //! relay-bench load URL SECONDS asks a relay that runs already, for a profiler to look at
 //! ```
 
@@ -25,6 +26,7 @@ mod origin;
 mod process;
 mod report;
 mod scenes;
+mod subscribers;
 mod websocket;
 
 use anyhow::{Result, bail};
@@ -44,11 +46,13 @@ fn main() -> Result<()> {
         ["crowd", relay, rest @ ..] => runtime.block_on(crowd::run(relay, rest)),
         #[cfg(feature = "chaos")]
         ["chaos", relay, rest @ ..] => runtime.block_on(chaos::run(relay, rest)),
+        ["subscribers", relay, rest @ ..] => runtime.block_on(subscribers::run(relay, rest)),
         ["load", url, seconds] => runtime.block_on(load(url, seconds.parse()?)),
         _ => bail!(
             "usage: relay-bench origin | bare URL | tunnel URL | run RELAY [--rounds N] [--quick] | \
              ws RELAY [--rounds N] [--quick] | \
-             instructions RELAY | gate | crowd RELAY | chaos RELAY | load URL SECONDS"
+             instructions RELAY | gate | crowd RELAY | chaos RELAY | subscribers RELAY [--otlp] | \
+             load URL SECONDS"
         ),
     }
 }

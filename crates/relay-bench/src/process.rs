@@ -43,6 +43,20 @@ impl Measured {
         Ok(Self { child, address })
     }
 
+    /// Starts the relay, which was told to listen at `address`, and may be told to say nothing.
+    pub(crate) async fn start_silent(command: &mut Command, address: String) -> Result<Self> {
+        command.env_remove("DBUS_SESSION_BUS_ADDRESS").env_remove("XDG_RUNTIME_DIR");
+        let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let mut started = Self { child, address };
+        let asked = Instant::now();
+        while tokio::net::TcpStream::connect(&started.address).await.is_err() {
+            ensure!(started.child.try_wait()?.is_none(), "the relay did not start");
+            ensure!(asked.elapsed() < ENDS_WITHIN, "the relay does not listen");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        Ok(started)
+    }
+
     /// Asks it to end, as a service manager does, and waits until it has. Not all of them catch the signal, so
     /// how they end says nothing.
     pub(crate) async fn end(mut self) -> Result<()> {

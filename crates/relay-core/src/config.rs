@@ -3,11 +3,13 @@
 //! of a profile (that is `profile`). Every default is here, with its reason.
 
 mod alerts;
+mod otlp;
 mod pool;
 mod snapshots;
 mod upstream;
 
 pub use alerts::{AlertSettings, WebhookUrl};
+pub use otlp::OtlpSettings;
 pub use pool::{Pool, SHARES};
 pub use snapshots::SnapshotSettings;
 pub use upstream::{Http2, ProxyChoice, ProxyUrl, Secret, Upstream, UpstreamChoice, Warm, Websocket};
@@ -87,6 +89,8 @@ pub struct Config {
     pub history: HistorySettings,
     /// What a person is told of, and how.
     pub alerts: AlertSettings,
+    /// Where traces and metrics are sent.
+    pub otlp: OtlpSettings,
     /// What is kept of calls that end badly.
     pub snapshots: SnapshotSettings,
     /// The language of what clients are told. `None`: nobody chose one, so the surroundings of the program decide.
@@ -130,6 +134,7 @@ impl Default for Config {
             log: LogSettings::default(),
             history: HistorySettings::default(),
             alerts: AlertSettings::default(),
+            otlp: OtlpSettings::default(),
             snapshots: SnapshotSettings::default(),
             lang: None,
             state_dir: None,

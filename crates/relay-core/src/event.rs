@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::evidence::{Evidence, Operation};
 use crate::fault::Fault;
+use crate::trace::Trace;
 use crate::usage::Usage;
 
 /// The number of a call since the relay started.
@@ -117,6 +118,8 @@ pub struct Labels {
     pub pool: Option<Box<str>>,
     /// What binds it to one upstream of that pool, where anything does.
     pub bound: Option<&'static str>,
+    /// Its place in a trace, where traces are recorded.
+    pub trace: Option<Trace>,
 }
 
 impl Labels {

@@ -56,6 +56,7 @@ pub mod redact;
 pub mod retry_after;
 pub mod router;
 pub mod sse;
+pub mod trace;
 pub mod units;
 pub mod usage;
 pub mod wait;

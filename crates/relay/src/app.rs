@@ -19,6 +19,7 @@ use crate::inbound::{connection, turn_away};
 use crate::observe::status::Status;
 use crate::observe::tail::Tail;
 use crate::observe::{LaneName, Notice, Observer};
+use crate::otlp;
 use crate::proxy::SystemProxies;
 use crate::sessions::said::{Held, Page};
 use crate::sessions::{Holder, Sessions};
@@ -63,6 +64,8 @@ pub struct Relay {
     current: Current,
     accepting: JoinSet<()>,
     connections: Connections,
+    /// What sends traces and metrics; longer than calls are taken.
+    exporting: JoinSet<()>,
     /// Those of the connections, and of what they have become: tunnels and WebSockets.
     places: Arc<Semaphore>,
 }
@@ -90,10 +93,12 @@ impl Relay {
         accepting.spawn(keep_certificate(Arc::clone(&current)));
         accepting.spawn(warm::keep(Arc::clone(&current)));
         accepting.spawn(alerts::deliver(Arc::clone(&current)));
+        let mut exporting = JoinSet::new();
+        exporting.spawn(otlp::export(Arc::clone(&current)));
         for socket in sockets {
             accepting.spawn(accept(door.clone(), socket));
         }
-        Self { current, accepting, connections, places }
+        Self { current, accepting, connections, exporting, places }
     }
 
     /// The sums since the start.
@@ -197,6 +202,7 @@ impl Relay {
         shared.observers.notice(&Notice::Stopping { open: shared.open() });
         self.connections.lock().await.shutdown().await;
         save_learned(&shared).await;
+        otlp::close(&shared, self.exporting).await;
         // It waits for a disk, for a moment at most.
         let _written = tokio::task::spawn_blocking(move || shared.snapshots.close()).await;
     }

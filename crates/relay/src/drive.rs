@@ -22,6 +22,7 @@ use crate::open::{OpenCall, Waited};
 use crate::parked::park;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::request_ids;
+use crate::traces;
 use crate::upstream::{Ask, Cause, Proof, SendFailure};
 
 /// What is sent, as often as it is sent.
@@ -220,6 +221,9 @@ impl Drive {
         request.headers_mut().insert(http::header::HOST, host);
         upstream.add_headers(request.headers_mut());
         self.open.shared().add_cookies(upstream, leg.account, request.headers_mut());
+        if let Some((trace, send)) = self.open.propagates() {
+            traces::put(&trace, send, request.headers_mut());
+        }
         let pure = matches!(order.method, Method::GET | Method::HEAD);
         Ok(Ask { way: leg.way.clone(), request, fresh, may_reuse_stale: pure })
     }

@@ -47,6 +47,7 @@ mod local_token;
 pub mod metrics_door;
 pub mod observe;
 mod open;
+mod otlp;
 mod parked;
 mod private;
 mod profile;
@@ -74,6 +75,7 @@ mod terminal;
 pub mod tls;
 #[cfg(feature = "top")]
 pub mod top;
+mod traces;
 mod tunnel;
 mod understand;
 pub mod upstream;

@@ -13,6 +13,7 @@ use relay_core::evidence::Nature;
 use relay_core::failure::Failure;
 use relay_core::gate::{Arrival, Preset, Refusal, Report, Settled};
 use relay_core::ledger::Identity;
+use relay_core::trace::Trace;
 use relay_core::usage::Usage;
 use relay_core::{Evidence, Fault, Moment, notice};
 
@@ -35,6 +36,8 @@ pub(crate) struct OpenCall {
     ticket: Ticket,
     place: Place,
     model: Option<Box<str>>,
+    /// Its place in a trace, where traces are recorded.
+    trace: Option<Trace>,
     /// What its lane said when it went back into the line.
     turn: Option<Turn>,
     /// The session of a client that somebody started.
@@ -64,6 +67,7 @@ pub(crate) struct Opening {
     pub(crate) place: Place,
     /// The model that it asks for, as a label.
     pub(crate) model: Option<Box<str>>,
+    pub(crate) trace: Option<Trace>,
     pub(crate) session: Option<Arc<Session>>,
     pub(crate) draft: Option<Box<Draft>>,
 }
@@ -106,7 +110,7 @@ enum Over {
 
 impl OpenCall {
     pub(crate) fn new(shared: Arc<Shared>, opening: Opening) -> Self {
-        let Opening { id, call, client, body, lane, place, model, session, draft } = opening;
+        let Opening { id, call, client, body, lane, place, model, trace, session, draft } = opening;
         let idle = match client.limit {
             Some(limit) => shared.config.timeouts.idle.max(limit),
             None => shared.config.timeouts.idle,
@@ -123,6 +127,7 @@ impl OpenCall {
             ticket,
             place,
             model,
+            trace,
             turn: None,
             session,
             carried,
@@ -373,6 +378,12 @@ impl OpenCall {
 
     pub(crate) const fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// What its next send says of its trace, where the settings want that.
+    pub(crate) fn propagates(&self) -> Option<(Trace, u32)> {
+        let trace = self.trace.filter(|_| self.shared.config.otlp.propagate)?;
+        Some((trace, self.call.sends()))
     }
 
     /// The longest silence that is borne.

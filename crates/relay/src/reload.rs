@@ -170,6 +170,12 @@ pub fn needs_restart(started_with: &Config, now: &Config) -> Vec<String> {
         ("history.file", old.history.file != new.history.file),
         ("history.max_age", old.history.max_age != new.history.max_age),
         ("history.max_size", old.history.max_size != new.history.max_size),
+        ("otlp.endpoint", old.otlp.endpoint != new.otlp.endpoint),
+        ("otlp.headers", old.otlp.headers != new.otlp.headers),
+        ("otlp.service_name", old.otlp.service_name != new.otlp.service_name),
+        ("otlp.traces", old.otlp.traces != new.otlp.traces),
+        ("otlp.metrics", old.otlp.metrics != new.otlp.metrics),
+        ("otlp.interval", old.otlp.interval != new.otlp.interval),
     ];
     differing.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key.to_owned()).collect()
 }

@@ -31,6 +31,7 @@ use crate::legs::Served;
 use crate::local_token::local_token;
 use crate::observe::status::Status;
 use crate::observe::{Notice, Observer, Observers};
+use crate::otlp::Otlp;
 use crate::parked::Parked;
 use crate::proxy::{Proxies, SystemProxies};
 use crate::sessions::said::{Held, Page};
@@ -85,6 +86,9 @@ pub(crate) struct Lasting {
     pub(crate) status: Arc<Status>,
     pub(crate) recorder: Option<Arc<Recorder>>,
     pub(crate) alerts: Arc<Alerts>,
+    pub(crate) otlp: Option<Arc<Otlp>>,
+    /// Whether calls have a place in a trace.
+    pub(crate) has_traces: bool,
     pub(crate) snapshots: Snapshots,
     pub(crate) started: Moment,
     pub(crate) reader: Reader,
@@ -120,6 +124,8 @@ impl Shared {
         observers.extend(recorder.clone().map(|recorder| recorder as Arc<dyn Observer>));
         let alerts = Arc::new(Alerts::new(Arc::clone(&clock), &config));
         observers.push(Arc::clone(&alerts) as Arc<dyn Observer>);
+        let otlp = Otlp::of(&config.otlp, &clock);
+        observers.extend(otlp.iter().flat_map(Otlp::observers));
         let observers = Observers::new(observers);
         let proxies = Proxies::new(system_proxies.clone(), config.proxy.clone(), listening.clone());
         if let Some(words) = proxies.advice() {
@@ -134,6 +140,7 @@ impl Shared {
             local: local_token(config.state_dir.as_deref()).map(Secret::new),
             ..Guard::of(&config, listening)
         };
+        let has_traces = config.otlp.has_traces();
         Self {
             targets,
             guard,
@@ -147,6 +154,8 @@ impl Shared {
                 status,
                 recorder,
                 alerts,
+                otlp,
+                has_traces,
                 snapshots: Snapshots::default(),
                 started: clock.now(),
                 reader: Reader::default(),

@@ -43,6 +43,7 @@ use crate::sessions::Session;
 use crate::shared::Shared;
 use crate::snapshots::{Draft, Requested};
 use crate::target::{self, Ask, Pooled, Target, Upstream};
+use crate::traces;
 use crate::waiting::Early;
 use crate::websocket::Refused;
 use crate::wishes::Wishes;
@@ -208,6 +209,7 @@ impl Understood {
             request_id: request_ids::of_request(&parts.headers),
             pool: leg.target.pool.as_ref().map(|pooled| pooled.pool.name.as_str().into()),
             bound: bound.map(Bound::name),
+            trace: shared.has_traces.then(|| traces::of(&parts.headers)),
         };
         let mut open = match self.taken_up(shared, &legs) {
             Some(mut open) => {
@@ -231,7 +233,7 @@ impl Understood {
                 };
                 let call = Call::new(plan, opened);
                 let lane = Arc::clone(&leg.lane);
-                let model = labels.model.clone();
+                let (model, trace) = (labels.model.clone(), labels.trace);
                 let session = parts.extensions.get::<Arc<Session>>().cloned();
                 let draft = Draft::of(&shared.config, || Requested {
                     method: parts.method.clone(),
@@ -239,8 +241,8 @@ impl Understood {
                     headers: leg.headers.clone(),
                     written: self.written,
                 });
-                let opening =
-                    Opening { id, call, client: self.client, body, lane, place, model, session, draft };
+                let client = self.client;
+                let opening = Opening { id, call, client, body, lane, place, model, trace, session, draft };
                 let open = OpenCall::new(Arc::clone(shared), opening);
                 open.emit(&Event::CallOpened { labels: labels.into(), inherited_sends: before.sends });
                 open

@@ -24,6 +24,7 @@ fn labels(lane: &str) -> Arc<Labels> {
         request_id: None,
         pool: None,
         bound: None,
+        trace: None,
     })
 }
 

@@ -104,6 +104,7 @@ fn to_dashboard(path: &str) -> Response<ReplyBody> {
 #[cfg(test)]
 mod tests {
     use http::Request;
+    use relay_core::config::Secret;
 
     use super::*;
 
@@ -111,7 +112,7 @@ mod tests {
     const TOKEN: &str = "0123456789abcdef";
 
     fn guard() -> Guard {
-        Guard { token: Some(TOKEN.to_owned()), ..Guard::default() }
+        Guard { token: Some(Secret::new(TOKEN.to_owned())), ..Guard::default() }
     }
 
     fn asked(path: &str, headers: &[(&str, &str)]) -> Parts {

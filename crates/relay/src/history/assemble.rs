@@ -67,6 +67,13 @@ impl Assembler {
         true
     }
 
+    /// The records of calls that ended since this was last asked.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn take_ended(&mut self) -> Vec<CallRecord> {
+        self.changed.clear();
+        std::mem::take(&mut self.ended)
+    }
+
     /// The records that have changed since this was last asked; those of calls that ended come first.
     pub(crate) fn take_changed(&mut self) -> Vec<CallRecord> {
         let mut all = std::mem::take(&mut self.ended);

@@ -53,6 +53,7 @@ pub(crate) fn opened() -> Event {
         request_id: Some("client-1".into()),
         pool: None,
         bound: None,
+        trace: None,
     };
     Event::CallOpened { labels: labels.into(), inherited_sends: 1 }
 }

@@ -293,6 +293,7 @@ mod tests {
             request_id: None,
             pool: None,
             bound: None,
+            trace: None,
         }
     }
 

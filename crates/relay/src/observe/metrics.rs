@@ -435,6 +435,7 @@ mod tests {
             request_id: None,
             pool: None,
             bound: None,
+            trace: None,
         };
         let opened = Event::CallOpened { labels: labels.into(), inherited_sends: 0 };
         metrics.see(CallId(id), BEGAN, &opened);

@@ -144,6 +144,7 @@ impl Evening<'_> {
             request_id: None,
             pool: None,
             bound: None,
+            trace: None,
         };
         (plan, labels)
     }

@@ -392,6 +392,7 @@ pub fn left_behind(environment: &dyn Environment) -> (Vec<String>, Vec<String>) 
         // The names that many programs share mean something to a relay that starts from here, too.
         name.starts_with("STEADY_RELAY_")
             || ["SSL_CERT_FILE", "PORT", "UPSTREAM_URL", "CODEX_ENDPOINT"].contains(name)
+            || cfg!(feature = "otlp") && name.starts_with("OTEL_")
     });
     let proxies = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"];
     let set = |names: &mut dyn Iterator<Item = &'static str>| {

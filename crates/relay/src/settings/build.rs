@@ -5,13 +5,13 @@ use super::ReadFile;
 use super::errors::{Findings, Place, line_of};
 use super::file::{Drafts, Entry, unreadable};
 use super::keys::{PoolDraft, ProfileDraft, RouteDraft, UpstreamDraft};
-use super::layers::{Layers, shown};
+use super::layers::{Layers, OtlpLayer, shown};
 use super::reference::unknown_name;
 use super::rules::{Lack, RuleDraft};
 use relay_core::client::Kind;
 use relay_core::config::{
-    ClientSettings, Config, HistorySettings, Pool, ProfileChoice, Route, SnapshotSettings, Upstream,
-    UpstreamChoice, shipped_profiles,
+    ClientSettings, Config, HistorySettings, OtlpSettings, Pool, ProfileChoice, Route, SnapshotSettings,
+    Upstream, UpstreamChoice, shipped_profiles,
 };
 use relay_core::listen::is_self;
 use relay_core::overrides::Contradiction;
@@ -53,6 +53,17 @@ struct Build<'a> {
     around: Around<'a>,
 }
 
+/// What the file says of OTLP, and the variables before it.
+fn otlp(file: &OtlpSettings, layer: &OtlpLayer) -> OtlpSettings {
+    let endpoint = layer.endpoint.clone().or_else(|| file.endpoint.clone());
+    OtlpSettings {
+        endpoint: endpoint.filter(|_| !layer.disabled),
+        headers: layer.headers.clone().unwrap_or_else(|| file.headers.clone()),
+        service_name: layer.service_name.clone().unwrap_or_else(|| file.service_name.clone()),
+        ..file.clone()
+    }
+}
+
 type ProfileEntry = Entry<(ProfileDraft, ProfileOverrides)>;
 
 impl Build<'_> {
@@ -89,10 +100,17 @@ impl Build<'_> {
         config.history = HistorySettings { file: history, ..drafts.history.clone() };
         config.alerts.clone_from(&drafts.alerts);
         config.breaker = drafts.breaker;
+        config.otlp = otlp(&drafts.otlp, &layers.otlp);
         config.snapshots = SnapshotSettings { folder: snapshots, ..drafts.snapshots.clone() };
         config.allowed_origins.clone_from(&drafts.relay.allowed_origins);
         config.lang = layers.lang;
         config.state_dir = layers.state_dir.clone().or(state_dir).or_else(|| layers.usual_state_dir.clone());
+        let unheard = drafts.otlp.endpoint.as_ref().and_then(|_| drafts.otlp_spans.get("endpoint"));
+        if let (false, Some(span)) = (cfg!(feature = "otlp"), unheard) {
+            let what = "this program was built without `otlp`, so nothing can be sent there";
+            let hint = "build it with the feature `otlp`, as docs/otlp.md says, or leave `endpoint` out";
+            self.found.add(Place::File(span.clone()), what, hint);
+        }
         let (each, total) = (drafts.bodies.each, drafts.bodies.total);
         if each > total {
             let spans = &drafts.bodies_spans;

@@ -4,7 +4,7 @@
 use super::env_file::EnvFile;
 use super::errors::{Findings, Place, line_around, line_of};
 use super::keys::{
-    ALERTS, BODIES, BREAKER, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, POOL, PROFILE, PoolDraft,
+    ALERTS, BODIES, BREAKER, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, OTLP, POOL, PROFILE, PoolDraft,
     ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft, SNAPSHOTS, TIMEOUTS, UPSTREAM, UpstreamDraft,
     WAITING,
 };
@@ -17,8 +17,8 @@ use relay_core::ProfileOverrides;
 use relay_core::breaker;
 use relay_core::client::Kind;
 use relay_core::config::{
-    AlertSettings, Bodies, ClientSettings, HistorySettings, Hold, Limits, LogSettings, SnapshotSettings,
-    Timeouts, Waiting,
+    AlertSettings, Bodies, ClientSettings, HistorySettings, Hold, Limits, LogSettings, OtlpSettings,
+    SnapshotSettings, Timeouts, Waiting,
 };
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -192,6 +192,8 @@ pub(super) struct Drafts {
     pub(super) history: HistorySettings,
     pub(super) alerts: AlertSettings,
     pub(super) breaker: breaker::Rules,
+    pub(super) otlp: OtlpSettings,
+    pub(super) otlp_spans: Spans,
     pub(super) snapshots: SnapshotSettings,
     pub(super) clients: BTreeMap<Kind, Entry<ClientSettings>>,
     pub(super) upstreams: BTreeMap<String, Entry<UpstreamDraft>>,
@@ -315,6 +317,9 @@ fn sections(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Drafts {
             }
             "alerts" => {
                 reader.section("alerts", value, &mut [&mut Into(ALERTS, &mut drafts.alerts)]);
+            }
+            "otlp" => {
+                drafts.otlp_spans = reader.section("otlp", value, &mut [&mut Into(OTLP, &mut drafts.otlp)]);
             }
             "snapshots" => {
                 reader.section("snapshots", value, &mut [&mut Into(SNAPSHOTS, &mut drafts.snapshots)]);

@@ -3,11 +3,13 @@
 //! compares the two), not the numbers of a profile (those are `numbers`), and not what one key demands of another (that is `build`).
 
 mod alerts;
+mod otlp;
 mod pool;
 mod snapshots;
 mod upstream;
 
 pub(super) use alerts::ALERTS;
+pub(super) use otlp::{OTLP, headers as otlp_headers};
 pub(super) use pool::{BREAKER, POOL, PoolDraft};
 pub(super) use snapshots::SNAPSHOTS;
 pub(super) use upstream::{UPSTREAM, UpstreamDraft};

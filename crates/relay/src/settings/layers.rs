@@ -5,9 +5,12 @@ use super::env_file::EnvFile;
 use super::errors::{Findings, Place};
 use super::file::{Drafts, System, usual_state_dir};
 use super::read::{clipped, looks_secret, nearest};
-use super::variables::{API_KEY, ENABLE_LOGGING, RETRIES, Scope, TOTAL_TIMEOUT, VARIABLES, rank, setting};
+use super::variables::{
+    API_KEY, ENABLE_LOGGING, OTLP_DISABLED, RETRIES, Scope, TOTAL_TIMEOUT, VARIABLES, rank, setting,
+};
 use super::{Env, Flags};
-use http::HeaderValue;
+use http::{HeaderName, HeaderValue};
+use relay_core::base_url::BaseUrl;
 use relay_core::config::{LogFormat, LogLevel, Secret};
 use relay_core::plain::is_unfit;
 use relay_core::units::{Invalid, duration};
@@ -56,10 +59,20 @@ pub(super) struct Layers {
     pub(super) usual_state_dir: Option<PathBuf>,
     pub(super) sends: Option<u32>,
     pub(super) patience: Option<Duration>,
+    pub(super) otlp: OtlpLayer,
     /// A key for the upstream of everything.
     pub(super) api_key: Option<Set<Secret>>,
     /// What was set outside the file, in the order it was asked for.
     pub(super) outside: Vec<Given>,
+}
+
+/// What the variables of OpenTelemetry say.
+#[derive(Debug, Default)]
+pub(super) struct OtlpLayer {
+    pub(super) endpoint: Option<BaseUrl>,
+    pub(super) headers: Option<Vec<(HeaderName, HeaderValue)>>,
+    pub(super) service_name: Option<String>,
+    pub(super) disabled: bool,
 }
 
 /// Something that was set outside the file.
@@ -114,6 +127,9 @@ pub(super) fn read(flags: &Flags, file: &mut Drafts, outside: Outside<'_>) -> La
     layers.token = reading.secret(token, str::parse).or_else(|| set(file.relay.token.take(), place("token")));
     layers.ca_file = reading.path(None, "", "relay.ca_file");
     reading.log(flags, &mut layers);
+    if cfg!(feature = "otlp") {
+        layers.otlp = reading.otlp();
+    }
     let state_dir = reading.path(flags.state_dir.as_ref(), "--state-dir", "relay.state_dir");
     layers.state_dir = state_dir.map(|set| set.value);
     let lang = reading.text(flags.lang.as_ref(), "--lang", "relay.lang");
@@ -315,11 +331,11 @@ impl Reading<'_> {
         }
     }
 
-    fn secret(
+    fn secret<T>(
         &mut self,
         text: Option<Set<String>>,
-        read: impl Fn(&str) -> Result<Secret, Invalid>,
-    ) -> Option<Set<Secret>> {
+        read: impl Fn(&str) -> Result<T, Invalid>,
+    ) -> Option<Set<T>> {
         let Set { value: text, place } = text?;
         match read(&text) {
             Ok(value) => Some(Set { value, place }),
@@ -368,6 +384,19 @@ impl Reading<'_> {
         layers.log_format = self.parsed::<Format>(format).map(|set| set.value.0);
         let file = self.path(flags.log_file.as_ref(), "--log-file", "log.file");
         layers.log_file = file.map(|set| set.value);
+    }
+
+    fn otlp(&mut self) -> OtlpLayer {
+        let endpoint = self.text(None, "", "otlp.endpoint");
+        let headers = self.text(None, "", "otlp.headers");
+        let disabled = self.text(None, "", OTLP_DISABLED);
+        OtlpLayer {
+            endpoint: self.parsed(endpoint).map(|set| set.value),
+            headers: self.secret(headers, super::keys::otlp_headers).map(|set| set.value),
+            service_name: self.text(None, "", "otlp.service_name").map(|set| set.value),
+            // By the specification whatever is not `true` is false.
+            disabled: disabled.is_some_and(|set| set.value.trim().eq_ignore_ascii_case("true")),
+        }
     }
 
     /// How strong the place of a setting is, by its layer and within that by the table of variables: the smaller, the

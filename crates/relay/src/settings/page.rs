@@ -31,8 +31,8 @@ A relay that runs reads its files anew when one of them changes, looked at every
 go by the new settings, open ones by those they began with. A file with errors is refused as a whole, its errors are
 said, and the old settings stay. So do they where a file is now a pipe or larger than 1 MiB; one that is suddenly empty
 is looked at again after two seconds, since it may be in the middle of being replaced. A pipe that `--config` names is
-read once, at the start. `listen`, `port`, `metrics_port`, `token`, `state_dir` and what is below `[history]` and `[log]`, except
-`level`, need a restart; where they were changed, the relay says so. The relay of `steady-relay run` does not reload.
+read once, at the start. `listen`, `port`, `metrics_port`, `token`, `state_dir` and what is below `[history]`, `[otlp]` and `[log]`, except
+`otlp.propagate` and `log.level`, need a restart; where they were changed, the relay says so. The relay of `steady-relay run` does not reload.
 
 ## Headers of a single call
 
@@ -154,6 +154,7 @@ environment as a note at the start and in `config check`, in an env file as an e
 `CODEX_API_KEY` in the process environment belongs to Codex and is never used by the relay. In an env file it is added
 to requests that carry no credential, and only where the same env file, or the configuration file, names the upstream.
 `ENABLE_LOGGING`, `LOG_LEVEL` and `LOG_FILE` count in env files alone, since many programs share these names.
+Variables that begin with `OTEL_` are read where the program was built with the feature `otlp`, and by no other.
 `MAX_RETRIES=3` is four sends.
 ";
 

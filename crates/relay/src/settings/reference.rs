@@ -2,7 +2,7 @@
 //! Made from the lists in `keys`; nothing is said twice.
 
 use super::keys::{
-    ALERTS, BODIES, BREAKER, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, POOL, PROFILE, RELAY, ROUTE,
+    ALERTS, BODIES, BREAKER, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, OTLP, POOL, PROFILE, RELAY, ROUTE,
     SNAPSHOTS, TIMEOUTS, UPSTREAM, WAITING,
 };
 use super::numbers::NUMBERS;
@@ -66,6 +66,12 @@ pub fn reference() -> Vec<SectionDoc> {
         section("[history]", "What is kept of calls that are over.", docs(HISTORY)),
         section("[alerts]", "What a person is told of, and how; `docs/alerts.md` has more.", docs(ALERTS)),
         section(
+            "[otlp]",
+            "Traces and metrics for a collector of OpenTelemetry; `docs/otlp.md` has more. In a program that was built \
+             without the feature `otlp` an `endpoint` is an error.",
+            docs(OTLP),
+        ),
+        section(
             "[snapshots]",
             "What is kept of calls that end badly; `docs/snapshots.md` has more.",
             docs(SNAPSHOTS),
@@ -116,7 +122,7 @@ pub fn reference() -> Vec<SectionDoc> {
 }
 
 /// The names of the sections at the top of the file.
-pub(super) const SECTIONS: [&str; 17] = [
+pub(super) const SECTIONS: [&str; 18] = [
     "relay",
     "timeouts",
     "waiting",
@@ -126,6 +132,7 @@ pub(super) const SECTIONS: [&str; 17] = [
     "log",
     "history",
     "alerts",
+    "otlp",
     "snapshots",
     "client",
     "upstream",
@@ -158,7 +165,15 @@ pub(super) fn is_public(name: &str) -> bool {
     KNOWN.contains(name)
         && !matches!(
             name,
-            "token" | "headers" | "api_key" | "url" | "upstream" | "proxy" | "webhook" | "command"
+            "token"
+                | "headers"
+                | "api_key"
+                | "url"
+                | "endpoint"
+                | "upstream"
+                | "proxy"
+                | "webhook"
+                | "command"
         )
 }
 

@@ -40,6 +40,8 @@ pub(super) const TOTAL_TIMEOUT: &str =
     "patience of every profile, in seconds, and `client_limit = \"shortens\"` in every profile";
 /// What `ENABLE_LOGGING` sets.
 pub(super) const ENABLE_LOGGING: &str = "log.level, which is `error` where this is `false`";
+/// What `OTEL_SDK_DISABLED` sets.
+pub(super) const OTLP_DISABLED: &str = "no otlp.endpoint, where this is `true`";
 /// What `CODEX_API_KEY` sets.
 pub(super) const API_KEY: &str = "api_key of the upstream that the same file names";
 /// What `STEADY_RELAY_ENV_FILE` sets.
@@ -75,6 +77,11 @@ pub const VARIABLES: &[Variable] = &[
     older("TOTAL_TIMEOUT", TOTAL_TIMEOUT, Scope::Everywhere, "`patience` in a [profile.NAME]"),
     // In the process environment this is the key of Codex itself.
     older("CODEX_API_KEY", API_KEY, Scope::EnvFiles, "`api_key` in an [upstream.NAME]"),
+    // Those of OpenTelemetry. Without the feature `otlp` they are somebody else's.
+    ours("OTEL_EXPORTER_OTLP_ENDPOINT", "otlp.endpoint"),
+    ours("OTEL_EXPORTER_OTLP_HEADERS", "otlp.headers"),
+    ours("OTEL_SERVICE_NAME", "otlp.service_name"),
+    ours("OTEL_SDK_DISABLED", OTLP_DISABLED),
     ours("STEADY_RELAY_CONFIG", CONFIG),
     Variable { name: "STEADY_RELAY_ENV_FILE", sets: ENV_FILE, scope: Scope::Process, instead: None },
 ];

@@ -62,6 +62,7 @@ fn job(config: &Arc<Config>, call: u64, body: &[u8]) -> Job {
         request_id: None,
         pool: None,
         bound: None,
+        trace: None,
     };
     let asked = Requested {
         method: Method::POST,

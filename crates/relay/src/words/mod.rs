@@ -41,6 +41,7 @@ pub(crate) mod help;
 pub mod history;
 pub mod https;
 pub mod live;
+pub mod otlp;
 pub mod replay;
 pub mod rule;
 pub mod run;
@@ -73,6 +74,7 @@ pub const TABLES: &[Table] = &[
     history::TABLE,
     https::TABLE,
     live::TABLE,
+    otlp::TABLE,
     replay::TABLE,
     rule::TABLE,
     run::TABLE,

@@ -79,6 +79,16 @@ const PATTERNS: &[(&str, &str)] = &[
     ("a number from {} to {}", "{0} 到 {1} 的数字"),
     ("write a whole number from {} to {}", "写 {0} 到 {1} 的整数"),
     ("write a whole number from 0 to 1000, or \"unlimited\"", "写 0 到 1000 的整数，或 \"unlimited\""),
+    ("{} is no list of headers", "{0} 不是请求头列表"),
+    ("write name=value,name=value, with %20 for a space", "写成 name=value,name=value，空格写作 %20"),
+    (
+        "this program was built without `otlp`, so nothing can be sent there",
+        "本程序构建时未包含 `otlp`，因此无法向该地址发送",
+    ),
+    (
+        "build it with the feature `otlp`, as docs/otlp.md says, or leave `endpoint` out",
+        "按 docs/otlp.md 所述启用 `otlp` 特性重新构建，或去掉 `endpoint`",
+    ),
     ("{} is no count", "{0} 不是次数"),
     ("{} is no number of seconds", "{0} 不是秒数"),
     ("write seconds, such as 120", "写秒数，例如 120"),

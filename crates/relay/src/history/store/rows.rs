@@ -1,6 +1,7 @@
 //! A record as rows, and rows as a record.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use rusqlite::types::{FromSql, Type};
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, Transaction, params};
@@ -82,13 +83,19 @@ fn places(columns: &str) -> String {
     (1..=columns.split(',').count()).map(|place| format!("?{place}")).collect::<Vec<_>>().join(", ")
 }
 
+/// Puts one call.
+static PUT_CALL: LazyLock<String> =
+    LazyLock::new(|| format!("INSERT OR REPLACE INTO calls ({CALL}) VALUES ({})", places(CALL)));
+/// Puts one send.
+static PUT_SEND: LazyLock<String> =
+    LazyLock::new(|| format!("INSERT OR REPLACE INTO sends ({SEND}) VALUES ({})", places(SEND)));
+
 /// Puts a call there as it is now.
 pub(super) fn put(to: &Transaction<'_>, run: i64, call: &CallRecord) -> rusqlite::Result<()> {
     let number = whole(call.call);
     let closed = call.closed.as_ref();
     let tokens = closed.and_then(|closed| closed.tokens);
-    let sql = format!("INSERT OR REPLACE INTO calls ({CALL}) VALUES ({})", places(CALL));
-    to.prepare_cached(&sql)?.execute(params![
+    to.prepare_cached(&PUT_CALL)?.execute(params![
         run,
         number,
         whole(call.opened),
@@ -132,8 +139,7 @@ pub(super) fn put(to: &Transaction<'_>, run: i64, call: &CallRecord) -> rusqlite
 fn put_send(to: &Transaction<'_>, (run, call): (i64, i64), of: &SendRecord) -> rusqlite::Result<()> {
     let (wait, failed) = (of.wait.as_ref(), of.failed.as_ref());
     let tokens = failed.and_then(|failed| failed.tokens);
-    let sql = format!("INSERT OR REPLACE INTO sends ({SEND}) VALUES ({})", places(SEND));
-    to.prepare_cached(&sql)?.execute(params![
+    to.prepare_cached(&PUT_SEND)?.execute(params![
         run,
         call,
         of.send,

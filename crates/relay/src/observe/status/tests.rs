@@ -39,6 +39,7 @@ fn call(status: &Status, id: u64, faults: u32, outcome: Option<Outcome>) {
         request_id: None,
         pool: None,
         bound: None,
+        trace: None,
     };
     see(Event::CallOpened { labels: labels.into(), inherited_sends: 0 });
     see(Event::SendStarted { send: 1 });

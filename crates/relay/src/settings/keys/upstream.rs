@@ -161,7 +161,7 @@ fn warm(given: &Given<'_>) -> Result<Warm, Invalid> {
 }
 
 /// Reads one header to add. Its value is marked as sensitive and stays out of every message.
-fn header((name, value): (&str, &str)) -> Result<(HeaderName, HeaderValue), Invalid> {
+pub(super) fn header((name, value): (&str, &str)) -> Result<(HeaderName, HeaderValue), Invalid> {
     const OURS: [&str; 11] = [
         "connection",
         "content-length",

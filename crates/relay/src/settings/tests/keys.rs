@@ -1,7 +1,9 @@
 //! Every key of the file: what it takes, and what it refuses.
 
 use super::*;
-use relay_core::config::{Desktop, Http2, LogFormat, LogLevel, LogSettings, ProxyChoice, Waiting, Websocket};
+use relay_core::config::{
+    Desktop, Http2, LogFormat, LogLevel, LogSettings, OtlpSettings, ProxyChoice, Waiting, Websocket,
+};
 use relay_core::gate::Preset;
 use relay_core::{ClientLimit, Profile, ProfileOverrides};
 use std::num::NonZeroU32;
@@ -245,6 +247,63 @@ fn every_key_of_snapshots_is_read() {
     assert_eq!(of(""), None);
     assert_eq!(of("[relay]\nstate_dir = \"/s\""), Some("/s/snapshots".into()));
     assert_eq!(of("[relay]\nstate_dir = \"/s\"\n[snapshots]\nfolder = \"/t\""), Some("/t".into()));
+}
+
+#[test]
+fn every_key_of_otlp_is_read() {
+    let text = "[otlp]\nheaders = { \"x-key\" = \"s3\" }\nservice_name = \"night\"\ntraces = false\nmetrics = false\n\
+                interval = \"2s\"\npropagate = true\n";
+    let settings = OtlpSettings {
+        endpoint: None,
+        headers: vec![("x-key".parse().unwrap(), "s3".parse().unwrap())],
+        service_name: "night".to_owned(),
+        traces: false,
+        metrics: false,
+        interval: ms(2000),
+        propagate: true,
+    };
+    assert_eq!(good(text).otlp, settings);
+    let named = load_all("[otlp]\nendpoint = \"http://127.0.0.1:4318\"\n", &[], Flags::default());
+    if cfg!(feature = "otlp") {
+        assert_eq!(named.unwrap().config.otlp.endpoint, Some("http://127.0.0.1:4318".parse().unwrap()));
+    } else {
+        let said = named.unwrap_err().to_string();
+        assert!(said.contains("config.toml:2:12: this program was built without `otlp`"), "{said}");
+        assert!(said.contains("hint: build it with the feature `otlp`"), "{said}");
+    }
+}
+
+#[test]
+fn variables_of_opentelemetry_are_read_where_there_is_something_to_do() {
+    let env: &[_] = &[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector.example/otlp/"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=s3%20x"),
+        ("OTEL_SERVICE_NAME", "night"),
+    ];
+    let of = |env: &[(&str, &str)]| {
+        let loaded = load_all("[otlp]\nservice_name = \"day\"", env, Flags::default()).unwrap();
+        assert!(loaded.notices.is_empty());
+        let shown = loaded.shown.iter().map(|shown| format!("{shown:?}")).collect::<String>();
+        assert!(!shown.contains("s3"), "{shown}");
+        loaded.config.otlp
+    };
+    let otlp = of(env);
+    if cfg!(feature = "otlp") {
+        assert_eq!(otlp.endpoint, Some("https://collector.example/otlp".parse().unwrap()));
+        assert_eq!((otlp.headers[0].1.to_str().unwrap(), otlp.service_name.as_str()), ("s3 x", "night"));
+        assert_eq!(of(&[env, &[("OTEL_SDK_DISABLED", "True")]].concat()).endpoint, None);
+        assert!(of(&[env, &[("OTEL_SDK_DISABLED", "1")]].concat()).endpoint.is_some());
+        for (name, value, what) in [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318", "OTEL_EXPORTER_OTLP_ENDPOINT: "),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "s3", "the value is no list of headers"),
+        ] {
+            let said = load_all("", &[(name, value)], Flags::default()).unwrap_err().to_string();
+            assert!(said.contains(what) && !said.contains("s3"), "{said}");
+        }
+    } else {
+        // They are meant for somebody else.
+        assert_eq!((otlp.endpoint, otlp.service_name.as_str()), (None, "day"));
+    }
 }
 
 #[test]
@@ -607,6 +666,14 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("alerts", "command = [\"\"]", "is no command", "the program and its arguments"),
     ("alerts", "desktop = 1", "is a number, not true or false", "without quotes"),
     ("alerts", "within = \"2min\"", "is too long", "allowed is 100ms to 60s"),
+    ("otlp", "endpoint = \"ftp://x\"", "", "http"),
+    ("otlp", "headers = { \"a b\" = \"s3\" }", "holds what is no header name", "letters, digits"),
+    ("otlp", "headers = \"s3\"", "is text, not a table of texts", ""),
+    ("otlp", "service_name = 1", "is a number, not text", "quotes"),
+    ("otlp", "traces = 1", "is a number, not true or false", "without quotes"),
+    ("otlp", "metrics = 1", "is a number, not true or false", "without quotes"),
+    ("otlp", "interval = \"1ms\"", "is too short", "allowed is 100ms to 1h"),
+    ("otlp", "propagate = 1", "is a number, not true or false", "without quotes"),
     ("snapshots", "enabled = \"yes\"", "is text, not true or false", "without quotes"),
     ("snapshots", "folder = 1", "is a number, not text", "quotes"),
     ("snapshots", "outcomes = [\"bad\"]", "is none of the choices", "served, passed, returned"),
