@@ -8,7 +8,9 @@ mod upstream;
 
 pub use alerts::{AlertSettings, WebhookUrl};
 pub use snapshots::SnapshotSettings;
-pub use upstream::{Http2, ProxyChoice, ProxyUrl, Secret, Upstream, UpstreamChoice, Warm, Websocket};
+pub use upstream::{
+    Http2, ProxyChoice, ProxyList, ProxyUrl, Secret, Upstream, UpstreamChoice, Warm, Websocket,
+};
 
 use crate::client::Kind;
 use crate::dialect::Rule;
@@ -52,8 +54,8 @@ pub struct Config {
     pub http2: Http2,
     /// What becomes of WebSockets to upstreams whose entry does not say.
     pub websocket: Websocket,
-    /// The proxy on the way to upstreams whose entry names none.
-    pub proxy: ProxyChoice,
+    /// The proxy on the way to upstreams whose entry names none, or several.
+    pub proxy: ProxyList,
     /// The routes in the order of the file; the first that matches a call holds.
     pub routes: Vec<Route>,
     /// The user's own rules in the order of the file; the first that fits an answer holds, before all that ship.
@@ -107,7 +109,7 @@ impl Default for Config {
             upstreams: shipped_upstreams(),
             http2: Http2::default(),
             websocket: Websocket::default(),
-            proxy: ProxyChoice::default(),
+            proxy: ProxyList::default(),
             routes: Vec::new(),
             rules: Vec::new(),
             timeouts: Timeouts::default(),

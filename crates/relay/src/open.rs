@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use relay_core::call::{Call, Waiting};
 use relay_core::client::Client;
-use relay_core::event::{CallId, Closing, Event, Outcome};
+use relay_core::event::{CallId, Closing, Detour, Event, Outcome};
 use relay_core::evidence::Nature;
 use relay_core::failure::Failure;
 use relay_core::gate::{Arrival, Preset, Refusal, Report, Settled};
@@ -260,6 +260,13 @@ impl OpenCall {
     /// Its send begins.
     pub(crate) const fn sends(&mut self) {
         self.ticket.sends();
+    }
+
+    /// Its send went by another way than the first.
+    pub(crate) fn detoured(&self, detour: Option<Detour>) {
+        if let Some(detour) = detour {
+            self.emit(&Event::WayTaken { send: self.call.sends(), detour });
+        }
     }
 
     /// The head of an answer came.

@@ -36,7 +36,7 @@ use crate::sessions::said::{Held, Page};
 use crate::sessions::{Session, Sessions};
 use crate::snapshots::Snapshots;
 use crate::target::{Upstream, Upstreams as Targets};
-use crate::upstream::{PoolLimits, Upstreams, Way};
+use crate::upstream::{PoolLimits, Standings, Upstreams, Ways};
 use crate::words::{lang, start};
 use crate::{warm, websocket};
 
@@ -96,6 +96,7 @@ pub(crate) struct Lasting {
     pub(crate) board: Board,
     pub(crate) warming: warm::Bell,
     system_proxies: SystemProxies,
+    standings: Arc<Standings>,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
     open_bodies: Mutex<Vec<Weak<KeptBody>>>,
@@ -123,6 +124,8 @@ impl Shared {
         if let Some(words) = proxies.advice() {
             observers.notice(&Notice::Advice(words));
         }
+        let told = observers.clone();
+        let standings = Standings::new(Arc::clone(&clock), move |news| told.notice(&Notice::Way(news)));
         let (learned, notice) = LearnedFile::open(config.state_dir.as_deref(), clock.wall());
         if let Some(words) = notice {
             observers.notice(&Notice::Advice(start::note(lang(), &words)));
@@ -156,6 +159,7 @@ impl Shared {
                 board: Board::default(),
                 warming: warm::Bell::default(),
                 system_proxies,
+                standings: Arc::new(standings),
                 ledger: Mutex::default(),
                 cookies: Mutex::default(),
                 open_bodies: Mutex::default(),
@@ -211,14 +215,14 @@ impl Shared {
     }
 
     /// How a request of a client that speaks `version` gets to `upstream`.
-    pub(crate) fn way(&self, upstream: &Upstream, version: Version) -> Way {
+    pub(crate) fn way(&self, upstream: &Upstream, version: Version) -> Ways {
         let wanted = match upstream.http2.unwrap_or(self.config.http2) {
             Http2::Auto => version == Version::HTTP_2,
             Http2::Off => false,
             Http2::Always => true,
         };
-        let via = self.proxies.towards(upstream);
-        Way { origin: Arc::clone(&upstream.origin), via, http2: wanted && upstream.is_https() }
+        let http2 = wanted && upstream.is_https();
+        Ways::new(Arc::clone(&upstream.origin), self.proxies.towards(upstream), http2, &self.standings)
     }
 }
 

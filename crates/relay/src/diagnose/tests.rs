@@ -130,6 +130,7 @@ fn send(nth: usize, failed: Option<Failed>) -> SendRecord {
         wait: (nth > 0).then_some(wait),
         began: Some(at),
         may_run_twice: false,
+        way: None,
         head: Some(at + 400),
         status: Some(failed.map_or(200, |failed| failed.2)).filter(|status| *status > 0),
         request_id: Some(format!("req_{nth}")),
@@ -156,6 +157,7 @@ fn asked(name: &str, answer: Result<Answered, Unreached>) -> Asked {
         via: None,
         is_used: true,
         answer,
+        lost: Vec::new(),
     }
 }
 

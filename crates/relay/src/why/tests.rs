@@ -4,7 +4,9 @@ use relay_core::call::{Stop, Why};
 use relay_core::event::Outcome;
 
 use super::*;
-use crate::history::record::{ClosedRecord, FailedRecord, SendRecord, State, Tokens, WaitRecord, WaitWhy};
+use crate::history::record::{
+    ClosedRecord, FailedRecord, MissedRecord, SendRecord, State, Tokens, WaitRecord, WaitWhy, WayRecord,
+};
 use crate::history::tests::call;
 
 const KNOWN: Known<'_> = Known { when: "2026-11-30 14:02:11", kind: Some("serve"), run_ended: false };
@@ -72,6 +74,13 @@ fn full() -> CallRecord {
             head: Some(230),
             status: Some(503),
             request_id: Some("req_011CU".to_owned()),
+            way: Some(WayRecord {
+                by: Some("direct".to_owned()),
+                missed: vec![MissedRecord {
+                    by: "http://p.example:3128".to_owned(),
+                    why: "refused".to_owned(),
+                }],
+            }),
             ..send(1, Some(told.clone()))
         },
         SendRecord {

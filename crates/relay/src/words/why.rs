@@ -138,6 +138,36 @@ relay_core::words! {
         zh: "服务的请求 ID：{id}";
     }
 
+    /// Without a proxy.
+    direct() {
+        en: "directly";
+        zh: "直连";
+    }
+
+    /// By a proxy.
+    by_proxy(proxy: &str) {
+        en: "by the proxy {proxy}";
+        zh: "经代理 {proxy}";
+    }
+
+    /// The send went another way than the first. `route` is one of the two above.
+    went(route: &str) {
+        en: "went {route}";
+        zh: "改走线路：{route}";
+    }
+
+    /// A way that it tried in vain. `why` is a word of the log.
+    way_missed(route: &str, why: &str) {
+        en: "no connection {route} ({why}); nothing was sent that way";
+        zh: "{route} 未能连上（{why}），该线路上没有发送任何内容";
+    }
+
+    /// It has tried all.
+    no_way() {
+        en: "none of the ways there works";
+        zh: "所有线路都不可用";
+    }
+
     /// It may run twice.
     second_run() {
         en: "may be the second to run: allowed, and counted";

@@ -305,6 +305,7 @@ fn send_of(row: &Found<'_>) -> rusqlite::Result<SendRecord> {
         wait,
         began: number_or_none(row, "began")?,
         may_run_twice: row.get("may_run_twice")?,
+        way: None,
         head: number_or_none(row, "head")?,
         status: row.get("status")?,
         request_id: row.get("request_id")?,
