@@ -31,7 +31,7 @@ const CALL: &str = "run, call, opened, client, dialect, operation, transport, up
 
 const SEND: &str = "run, call, send, wait_why, wait_began, wait_planned, wait_took, wait_waiting, wait_notices, began, \
      may_run_twice, head, status, request_id, failed, fault, evidence, code, rule, told, tokens_input, tokens_cached, \
-     tokens_output";
+     tokens_output, way";
 
 /// Where each column stands: asking SQLite for a name means to compare it with all others, for each value that is read.
 struct Columns(BTreeMap<&'static str, usize>);
@@ -133,6 +133,7 @@ fn put_send(to: &Transaction<'_>, (run, call): (i64, i64), of: &SendRecord) -> r
         tokens.map(|tokens| whole(tokens.input)),
         tokens.map(|tokens| whole(tokens.cached)),
         tokens.map(|tokens| whole(tokens.output)),
+        of.way.as_ref().and_then(|way| serde_json::to_string(way).ok()),
     ])?;
     Ok(())
 }
@@ -305,7 +306,8 @@ fn send_of(row: &Found<'_>) -> rusqlite::Result<SendRecord> {
         wait,
         began: number_or_none(row, "began")?,
         may_run_twice: row.get("may_run_twice")?,
-        way: None,
+        // What somebody else wrote there is nothing.
+        way: row.get::<Option<String>>("way")?.and_then(|way| serde_json::from_str(&way).ok()),
         head: number_or_none(row, "head")?,
         status: row.get("status")?,
         request_id: row.get("request_id")?,

@@ -4,10 +4,10 @@
 use rusqlite::Connection;
 
 /// The version that this program reads and writes (`PRAGMA user_version`).
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
 /// What makes each version of the one before.
-const STEPS: [&str; 1] = [
+const STEPS: [&str; 2] = [
     // Version 1. Times are milliseconds: `opened` since 1970, all others since the call was accepted, or spans.
     "CREATE TABLE runs (
         run INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -79,6 +79,8 @@ const STEPS: [&str; 1] = [
         PRIMARY KEY (run, call, send)
     ) WITHOUT ROWID;
     CREATE INDEX sends_request_id ON sends (request_id) WHERE request_id IS NOT NULL;",
+    // Version 2: how a send went, where there are several ways, as JSON.
+    "ALTER TABLE sends ADD COLUMN way TEXT;",
 ];
 
 /// The version of what is there; 0: nothing is.

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::clock::drawn;
-use crate::history::record::{ClosedRecord, FailedRecord, SendRecord, State, Tokens, WaitRecord, WaitWhy};
+use crate::history::record::{
+    ClosedRecord, FailedRecord, MissedRecord, SendRecord, State, Tokens, WaitRecord, WaitWhy, WayRecord,
+};
 use crate::history::tests::call;
 
 /// A folder that goes with its test.
@@ -70,6 +72,10 @@ fn full(number: u64) -> CallRecord {
                 }),
                 began: Some(5_011),
                 may_run_twice: true,
+                way: Some(WayRecord {
+                    by: None,
+                    missed: vec![MissedRecord { by: "direct".to_owned(), why: "dns".to_owned() }],
+                }),
                 ..SendRecord::default()
             },
         ],
@@ -301,7 +307,8 @@ fn two_relays_share_it() {
 }
 
 /// What was released, by version: each is a file as that version left it.
-const RELEASED: [(i64, &str); 1] = [(1, include_str!("released/version-1.sql"))];
+const RELEASED: [(i64, &str); 2] =
+    [(1, include_str!("released/version-1.sql")), (2, include_str!("released/version-2.sql"))];
 
 #[test]
 fn a_file_of_each_released_version_is_read_and_written() {
