@@ -118,6 +118,15 @@ impl<K: Ord + Clone> Ways<K> {
         Some(now.since(since))
     }
 
+    /// Forgets all ways but these, looks that are under way among them. Those that were left.
+    pub fn keep_only(&mut self, known: &BTreeSet<K>) -> Vec<K> {
+        let others = self.met.keys().filter(|way| !known.contains(way));
+        let left = others.filter(|way| self.is_left(way)).cloned().collect();
+        self.met.retain(|way, _| known.contains(way));
+        self.probed.retain(|way| known.contains(way));
+        left
+    }
+
     /// Whether it is known to fail.
     #[must_use]
     pub fn is_left(&self, way: &K) -> bool {
@@ -189,6 +198,20 @@ mod tests {
         assert_eq!(seconds(ways.failed(&"a", at(7), &mut dice)), 10);
         ways.worked(&"a", at(20));
         assert_eq!(seconds(ways.failed(&"a", at(31), &mut dice)), 5, "it held for as long as it was left");
+    }
+
+    #[test]
+    fn a_way_that_is_no_more_is_forgotten() {
+        let (mut ways, mut dice) = (Ways::default(), SeededDice::new(5));
+        for way in ["a", "b", "c"] {
+            ways.failed(&way, at(0), &mut dice);
+        }
+        ways.worked(&"c", at(1));
+        assert_eq!(ways.begin_probe(&["a", "b"], 1, at(9)), Some(0));
+        assert_eq!(ways.keep_only(&BTreeSet::from(["b"])), ["a"]);
+        assert!(!ways.is_left(&"a") && ways.is_left(&"b"));
+        assert_eq!(ways.probed(&"a", true, at(9), &mut dice), None);
+        assert_eq!(ways.begin_probe(&["b", "c"], 1, at(9)), Some(0));
     }
 
     /// What happens to a few ways, one step after the other.

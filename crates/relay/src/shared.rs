@@ -214,6 +214,12 @@ impl Shared {
         });
     }
 
+    /// Ways that failed and are not in the settings any more are forgotten.
+    pub(crate) fn forget_ways(&self) {
+        let way = |upstream: &Arc<Upstream>| self.way(upstream, Version::HTTP_11);
+        self.standings.keep_only(self.targets.all().map(way));
+    }
+
     /// How a request of a client that speaks `version` gets to `upstream`.
     pub(crate) fn way(&self, upstream: &Upstream, version: Version) -> Ways {
         let wanted = match upstream.http2.unwrap_or(self.config.http2) {

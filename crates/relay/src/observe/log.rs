@@ -443,6 +443,7 @@ mod tests {
             line(WayWhat::Back { after: Duration::from_secs(65) }),
             @"[way] state=back after=65.0s by=http://p.example:3128 upstream=api.example:443"
         );
+        assert!(line(WayWhat::Forgotten).starts_with("[way] state=forgotten by="));
         let missed = [("http://p.example:3128", "refused"), ("socks5://q.example:1080", "dns")];
         let missed = missed.map(|(by, why)| Missed { by: by.into(), why }).to_vec();
         let taken = Event::WayTaken { send: 2, detour: Detour { by: Some("direct".into()), missed } };

@@ -400,7 +400,7 @@ impl Observer for Metrics {
             }
             Notice::Listening { .. }
             | Notice::Advice(_)
-            | Notice::Way(WayNews { what: WayWhat::Back { .. }, .. })
+            | Notice::Way(WayNews { what: WayWhat::Back { .. } | WayWhat::Forgotten, .. })
             | Notice::Warming(_)
             | Notice::Alert(_)
             | Notice::Reloaded { .. }

@@ -517,7 +517,7 @@ impl Observer for Status {
                 let (way, mut board) = ((upstream.clone(), by.clone()), self.board());
                 match *what {
                     WayWhat::Left { since, why, .. } => drop(board.ways_left.insert(way, (since, why))),
-                    WayWhat::Back { .. } => drop(board.ways_left.remove(&way)),
+                    WayWhat::Back { .. } | WayWhat::Forgotten => drop(board.ways_left.remove(&way)),
                 }
             }
             Notice::Listening { .. }

@@ -321,8 +321,7 @@ impl<B: Payload> Upstreams<B> {
             if let Some(carrier) = held {
                 return Ok((way, carrier, tried.detour(ways, Some(place))));
             }
-            let within = ways.share(self.connector.within);
-            match self.connect(&way, within, fresh, may_reuse_stale).await {
+            match self.connect(ways, place, fresh, may_reuse_stale).await {
                 Ok(carrier) => {
                     ways.worked(place);
                     return Ok((way, carrier, tried.detour(ways, Some(place))));
@@ -357,11 +356,12 @@ impl<B: Payload> Upstreams<B> {
     /// A new connection. Where it may turn out to be one for all, only one caller makes it and the others wait.
     async fn connect(
         &self,
-        way: &Way,
-        within: Duration,
+        ways: &Ways,
+        place: usize,
         fresh: bool,
         may_reuse_stale: bool,
     ) -> Result<Carrier<B>, Unconnected> {
+        let way = &ways.at(place);
         let ours = match (way.http2 && !fresh).then(|| self.pool.turn(way)) {
             None => None,
             Some(Turn::Ours(ours)) => Some(ours),
@@ -371,9 +371,14 @@ impl<B: Payload> Upstreams<B> {
                 if let Some(carrier) = self.pool.take(way, may_reuse_stale).await {
                     return Ok(carrier);
                 }
+                if ways.is_left(place) {
+                    let what = "another request has just found no connection";
+                    return Err(Unconnected::on_the_way(Cause::Connect, what));
+                }
                 None
             }
         };
+        let within = ways.share(self.connector.within);
         let carrier = match self.connector.connect(way, within).await? {
             Connected::One(connection) => Carrier::Lent(self.pool.lend(connection, way, false)),
             Connected::Many(connection) => {

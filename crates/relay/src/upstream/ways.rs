@@ -49,6 +49,8 @@ pub enum WayWhat {
         /// For how long it was left.
         after: Duration,
     },
+    /// It failed, and the settings have it no more.
+    Forgotten,
 }
 
 /// How the ways of all upstreams fare that have several.
@@ -70,6 +72,13 @@ impl Standings {
 
     fn tell(&self, (origin, via): &Key, what: WayWhat) {
         (self.tell)(WayNews { upstream: origin.to_string().into(), by: named(via.as_deref()), what });
+    }
+
+    /// Forgets all ways but these, since the settings have changed.
+    pub fn keep_only(&self, known: impl Iterator<Item = Ways>) {
+        let known = known.filter(|ways| ways.standings.is_some()).flat_map(|ways| ways.keys()).collect();
+        let gone = self.ways().keep_only(&known);
+        gone.iter().for_each(|key| self.tell(key, WayWhat::Forgotten));
     }
 
     fn worked(&self, key: &Key) {
@@ -173,6 +182,11 @@ impl Ways {
     pub(super) fn begin_probe(&self, taken: usize) -> Option<usize> {
         let standings = self.standings.as_ref().filter(|_| taken > 0)?;
         standings.ways().begin_probe(&self.keys(), taken, standings.clock.now())
+    }
+
+    /// Whether the way is known to fail.
+    pub(super) fn is_left(&self, place: usize) -> bool {
+        self.standings.as_ref().is_some_and(|standings| standings.ways().is_left(&self.key(place)))
     }
 
     /// A look ended.

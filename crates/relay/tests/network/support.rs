@@ -65,7 +65,10 @@ pub(crate) async fn relay(config: Config) -> SocketAddr {
 
 /// The same on a socket that stands already.
 pub(crate) fn relay_on(socket: TcpListener, config: Config) -> SocketAddr {
-    relay_seen(socket, config, Arc::new(SystemClock), Vec::new())
+    let at = socket.local_addr().unwrap();
+    // It goes on until the runtime of the test ends.
+    std::mem::forget(relay_seen(socket, config, Arc::new(SystemClock), Vec::new()));
+    at
 }
 
 /// The same with this clock, and with observers.
@@ -74,10 +77,9 @@ pub(crate) fn relay_seen(
     config: Config,
     clock: Arc<dyn Clock>,
     observers: Vec<Arc<dyn Observer>>,
-) -> SocketAddr {
-    let at = socket.local_addr().unwrap();
+) -> Relay {
     let (tls, _) = steady_relay::tls::client_config(&config.ca_files).unwrap();
-    let relay = Relay::start(Parts {
+    Relay::start(Parts {
         targets: Upstreams::of(&config),
         config,
         tls,
@@ -87,10 +89,7 @@ pub(crate) fn relay_seen(
         sockets: vec![socket],
         system_proxies: SystemProxies::none(),
         https: None,
-    });
-    // It goes on until the runtime of the test ends.
-    std::mem::forget(relay);
-    at
+    })
 }
 
 /// The TLS of a pretend service that calls itself `localhost` and `api.test`.

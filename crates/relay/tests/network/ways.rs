@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use relay_core::Moment;
-use relay_core::config::{Config, ProxyList};
+use relay_core::config::{Config, Http2, ProxyList};
 use relay_core::event::{CallId, Event};
+use steady_relay::app::Relay;
 use steady_relay::clock::{Clock, SystemClock};
 use steady_relay::observe::{Notice, Observer};
+use steady_relay::target::Upstreams;
 use steady_relay::upstream::WayWhat;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
@@ -85,6 +87,7 @@ impl Observer for Seen {
         let what = match news.what {
             WayWhat::Left { why, .. } => format!("left: {why}"),
             WayWhat::Back { .. } => "back".to_owned(),
+            WayWhat::Forgotten => "forgotten".to_owned(),
         };
         self.news.send(format!("{} {what}", news.by)).unwrap();
     }
@@ -93,6 +96,7 @@ impl Observer for Seen {
 /// A relay and what is seen of it.
 struct Scene {
     at: SocketAddr,
+    relay: Relay,
     clock: Arc<Skipping>,
     seen: Arc<Seen>,
     news: UnboundedReceiver<String>,
@@ -105,8 +109,9 @@ impl Scene {
         let seen = Arc::new(Seen { told: Mutex::default(), news: sender });
         let clock = Arc::new(Skipping::default());
         let observers = vec![Arc::clone(&seen) as Arc<dyn Observer>];
-        let at = relay_seen(socket, config, Arc::clone(&clock) as _, observers);
-        Self { at, clock, seen, news }
+        let at = socket.local_addr().unwrap();
+        let relay = relay_seen(socket, config, Arc::clone(&clock) as _, observers);
+        Self { at, relay, clock, seen, news }
     }
 
     /// What was seen since this was last asked.
@@ -235,17 +240,24 @@ async fn a_proxy_that_hangs_takes_its_share_of_the_time_and_no_more() {
     let mut config = by(&[&format!("http://{silent}"), &format!("http://{good}")], "https://api.test");
     config.ca_files = vec![secured.ca.clone()];
     config.timeouts.connect = ms(800);
+    // One call connects for all, and all know by then how it went.
+    config.http2 = Http2::Always;
     let mut scene = Scene::of(config).await;
     let begun = SystemClock.now();
-    let client = scene.call();
+    let clients = [scene.call(), scene.call()];
     let _held = soon(hangs.accept()).await.unwrap();
-    let (_, socket) = tunnel(&works, THROUGH).await;
+    for _ in &clients {
+        let (_, socket) = tunnel(&works, THROUGH).await;
+        serve_secured(socket, &secured).await;
+    }
     let took = SystemClock.now().since(begun);
     assert!(took >= ms(400), "{took:?}");
-    serve_secured(socket, &secured).await;
-    assert!(soon(client).await.unwrap().starts_with("HTTP/1.1 200 "));
+    for client in clients {
+        assert!(soon(client).await.unwrap().starts_with("HTTP/1.1 200 "));
+    }
     assert_eq!(scene.news().await, format!("http://{silent} left: connect_timeout"));
-    assert_eq!(scene.told().len(), 2, "one send");
+    assert!(tokio::time::timeout(A_WHILE, hangs.accept()).await.is_err(), "asked once for both");
+    assert_eq!(scene.told().len(), 4, "one send each");
 }
 
 #[tokio::test]
@@ -282,6 +294,33 @@ async fn a_certificate_of_the_service_that_is_not_trusted_is_no_reason_for_anoth
     assert!(tokio::time::timeout(A_WHILE, other.accept()).await.is_err());
     assert!(scene.news.try_recv().is_err());
     assert_eq!(scene.told(), ["send 1"]);
+}
+
+#[cfg(not(windows))]
+#[tokio::test]
+async fn a_reload_keeps_what_is_known_of_ways_that_stay_and_forgets_the_others() {
+    let (service, there) = listen().await;
+    let url = format!("http://0.0.0.0:{}", there.port());
+    let [one, other] = [nobody().await, nobody().await].map(|at| format!("http://{at}"));
+    let mut scene = Scene::of(by(&[&one, &other, "direct"], &url)).await;
+    let served = async |scene: &Scene| {
+        let client = scene.call();
+        serve(&service).await;
+        assert!(soon(client).await.unwrap().starts_with("HTTP/1.1 200 "));
+    };
+    served(&scene).await;
+    assert_eq!(
+        [scene.news().await, scene.news().await].map(|news| news.ends_with(" left: refused")),
+        [true; 2]
+    );
+    scene.told();
+    let config = by(&[&other, "direct"], &url);
+    scene.relay.reload(config.clone(), Upstreams::of(&config), None);
+    assert_eq!(scene.news().await, format!("{one} forgotten"));
+    let status = scene.status().await;
+    assert!(!status.contains(&one) && status.contains(&other), "{status}");
+    served(&scene).await;
+    assert_eq!(scene.told(), ["send 1", "1 by Some(\"direct\") after []"], "it is known to fail");
 }
 
 #[cfg(not(windows))]

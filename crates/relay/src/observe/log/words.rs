@@ -85,6 +85,7 @@ fn way(WayNews { upstream, by, what }: &WayNews) -> Record {
             vec![name("state", "left"), name("why", why), seconds("pause", pause)]
         }
         WayWhat::Back { after } => vec![name("state", "back"), seconds("after", after)],
+        WayWhat::Forgotten => vec![name("state", "forgotten")],
     };
     fields.extend([name("by", by), name("upstream", upstream)]);
     Record { level: LogLevel::Info, event: "way", body: Body::Fields(fields) }
