@@ -189,6 +189,13 @@ fn what_a_served_call_went_through_is_told() {
         quick(untroubled.clone(), 0),
         "The service answered the first send; the relay had nothing to do."
     );
+    let missed = vec![MissedRecord { by: "http://p.example:3128".to_owned(), why: "refused".to_owned() }];
+    let way = Some(WayRecord { by: Some("direct".to_owned()), missed });
+    let around = CallRecord { sends: vec![SendRecord { way, ..send(1, None) }], ..untroubled.clone() };
+    assert_eq!(
+        quick(around, 0),
+        "The first way to the service did not work; the relay sent it by another one, and the service answered."
+    );
     let first = |why| {
         let sends = vec![SendRecord { wait: wait(why, Some(9_000)), ..send(1, None) }];
         quick(CallRecord { sends, ..untroubled.clone() }, 9_000)

@@ -402,6 +402,12 @@ relay_core::words! {
         zh: "服务在第一次发送时就给出了回答；中继无需介入。";
     }
 
+    /// The last line: all was well, by another way.
+    went_around() {
+        en: "The first way to the service did not work; the relay sent it by another one, and the service answered.";
+        zh: "首选线路不可用；中继改走另一条线路发送，服务给出了回答。";
+    }
+
     /// It was held back.
     held_back(span: &str) {
         en: "The service was refusing other calls like this one; the relay held it back for {span} and got the answer.";
