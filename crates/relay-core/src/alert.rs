@@ -207,6 +207,7 @@ impl Watch {
     pub const fn concerns(event: &Event) -> bool {
         match event {
             Event::HeadArrived { .. }
+            | Event::WayTaken { .. }
             | Event::NoticeGiven { .. }
             | Event::GrantTaken { .. }
             | Event::StreamCut { .. } => false,
@@ -247,6 +248,7 @@ impl Watch {
             Event::Committed { .. } => self.answered(call, at),
             Event::CallClosed(closing) => self.closed(call, at, closing),
             Event::HeadArrived { .. }
+            | Event::WayTaken { .. }
             | Event::NoticeGiven { .. }
             | Event::GrantTaken { .. }
             | Event::StreamCut { .. } => {}

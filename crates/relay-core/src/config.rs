@@ -12,7 +12,9 @@ pub use alerts::{AlertSettings, WebhookUrl};
 pub use otlp::OtlpSettings;
 pub use pool::{Pool, SHARES};
 pub use snapshots::SnapshotSettings;
-pub use upstream::{Http2, ProxyChoice, ProxyUrl, Secret, Upstream, UpstreamChoice, Warm, Websocket};
+pub use upstream::{
+    Http2, ProxyChoice, ProxyList, ProxyUrl, Secret, Upstream, UpstreamChoice, Warm, Websocket,
+};
 
 use crate::breaker;
 use crate::client::Kind;
@@ -61,8 +63,8 @@ pub struct Config {
     pub http2: Http2,
     /// What becomes of WebSockets to upstreams whose entry does not say.
     pub websocket: Websocket,
-    /// The proxy on the way to upstreams whose entry names none.
-    pub proxy: ProxyChoice,
+    /// The proxy on the way to upstreams whose entry names none, or several.
+    pub proxy: ProxyList,
     /// The routes in the order of the file; the first that matches a call holds.
     pub routes: Vec<Route>,
     /// The user's own rules in the order of the file; the first that fits an answer holds, before all that ship.
@@ -120,7 +122,7 @@ impl Default for Config {
             breaker: breaker::Rules::default(),
             http2: Http2::default(),
             websocket: Websocket::default(),
-            proxy: ProxyChoice::default(),
+            proxy: ProxyList::default(),
             routes: Vec::new(),
             rules: Vec::new(),
             timeouts: Timeouts::default(),

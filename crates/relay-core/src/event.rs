@@ -222,6 +222,25 @@ impl Closing {
     }
 }
 
+/// The way of a send, where there are several and it was not simply the first. Labels: a proxy is shown without what
+/// it asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detour {
+    /// The proxy of the way that it went, or `direct`; `None`: none works.
+    pub by: Option<Box<str>>,
+    /// Those that were tried before. Others may have been left out, since they were known to fail.
+    pub missed: Vec<Missed>,
+}
+
+/// A way that did not work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missed {
+    /// Its proxy, or `direct`.
+    pub by: Box<str>,
+    /// What failed, in one word.
+    pub why: &'static str,
+}
+
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -236,6 +255,13 @@ pub enum Event {
     SendStarted {
         /// Its number within the call, from 1.
         send: u32,
+    },
+    /// A send went by another way than the first, or found none that works. Nothing was sent on those it missed.
+    WayTaken {
+        /// The send.
+        send: u32,
+        /// How it went.
+        detour: Detour,
     },
     /// The head of an answer arrived.
     HeadArrived {

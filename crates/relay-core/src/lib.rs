@@ -61,6 +61,7 @@ pub mod units;
 pub mod usage;
 pub mod wait;
 pub mod warm;
+pub mod ways;
 pub mod words;
 
 pub use base_url::{BaseUrl, Scheme};

@@ -175,6 +175,7 @@ impl Relay {
         let next = Arc::new(self.current.load().under(config, targets, tls));
         self.current.store(Arc::clone(&next));
         next.renumber_lanes();
+        next.forget_ways();
     }
 
     /// Stops taking calls, waits for those that are open, at most as long as the settings say, or until

@@ -179,7 +179,8 @@ impl Drive {
             Err(failure) => return Sent::Failed(*failure, None),
         };
         let by = self.first_byte_by(sent);
-        let sending = shared.upstreams.send(ask);
+        let open = &self.open;
+        let sending = shared.upstreams.send_over(ask, |detour| open.detoured(detour));
         let answered = tokio::select! {
             answered = sending => answered,
             () = async { match by { Some(by) => sleep_until(&*shared.clock, by).await, None => std::future::pending().await } } => {
@@ -248,7 +249,8 @@ impl Drive {
     }
 
     fn unsent(&mut self, failed: SendFailure<SendBody>) -> Sent {
-        let SendFailure { proof, cause, detail, request, .. } = failed;
+        let SendFailure { proof, cause, detail, request, detour, .. } = failed;
+        self.open.detoured(detour);
         if cause == Cause::RequestBody {
             return Sent::Left;
         }
@@ -406,24 +408,7 @@ pub(crate) fn unsent(proof: Proof, cause: Cause, lost: bool) -> Failure {
         | Cause::Malformed
         | Cause::RequestBody => None,
     };
-    failure.code = Some(
-        match cause {
-            Cause::Dns => "dns",
-            Cause::Refused => "refused",
-            Cause::ConnectTimeout => "connect_timeout",
-            Cause::Connect => "connect",
-            Cause::TlsHandshake => "tls_handshake",
-            Cause::Certificate => "certificate",
-            Cause::ProxyFailed => "proxy_failed",
-            Cause::ProxyRefused => "proxy_refused",
-            Cause::HandedBack => "handed_back",
-            Cause::Reset => "reset",
-            Cause::Closed => "closed",
-            Cause::Malformed => "malformed",
-            Cause::RequestBody => "request_body",
-        }
-        .into(),
-    );
+    failure.code = Some(cause.name().into());
     failure
 }
 

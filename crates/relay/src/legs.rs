@@ -19,7 +19,7 @@ use relay_core::{Lang, Moment};
 use crate::credential::AccountKey;
 use crate::lanes::Lane;
 use crate::target::{Pool, Target};
-use crate::upstream::Way;
+use crate::upstream::Ways;
 
 /// A call that waits where others could take it looks again so often.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub(crate) struct Leg {
     pub(crate) target: Target,
     pub(crate) headers: HeaderMap,
-    pub(crate) way: Way,
+    pub(crate) way: Ways,
     pub(crate) account: AccountKey,
     /// The user's own rules for the answers there.
     pub(crate) rules: Arc<[Rule]>,

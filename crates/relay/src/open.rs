@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use relay_core::call::{Call, Waiting};
 use relay_core::client::Client;
-use relay_core::event::{self, CallId, Closing, Event, Left, Outcome};
+use relay_core::event::{self, CallId, Closing, Detour, Event, Left, Outcome};
 use relay_core::evidence::Nature;
 use relay_core::failure::Failure;
 use relay_core::gate::{Arrival, Preset, Refusal, Report, Settled};
@@ -305,6 +305,13 @@ impl OpenCall {
     /// Its send begins.
     pub(crate) fn sends(&mut self) {
         self.ticket.sends();
+    }
+
+    /// Its send went by another way than the first.
+    pub(crate) fn detoured(&self, detour: Option<Detour>) {
+        if let Some(detour) = detour {
+            self.emit(&Event::WayTaken { send: self.call.sends(), detour });
+        }
     }
 
     /// The head of an answer came.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
-use relay_core::config::ProxyChoice;
+use relay_core::config::{ProxyChoice, ProxyList};
 
 use crate::settings::Env;
 use crate::target::Upstream;
@@ -134,10 +134,11 @@ impl SystemProxies {
     }
 }
 
-/// The proxy on the way to `upstream`, where these are the choices and nobody listens.
+/// The proxy on the way to `upstream`, the first of several, where these are the choices and nobody listens.
 #[must_use]
-pub fn on_the_way(system: &SystemProxies, default: &ProxyChoice, upstream: &Upstream) -> Option<Arc<Proxy>> {
-    Proxies::new(system.clone(), default.clone(), Vec::new()).towards(upstream)
+pub fn on_the_way(system: &SystemProxies, default: &ProxyList, upstream: &Upstream) -> Option<Arc<Proxy>> {
+    let all = Proxies::new(system.clone(), default.clone(), Vec::new()).towards(upstream);
+    all.first().cloned().flatten()
 }
 
 /// The variables that name a proxy, each in both cases. Of two the first that is there counts, be it empty.
@@ -188,13 +189,13 @@ impl fmt::Debug for SystemProxies {
 /// All proxies there may be.
 pub(crate) struct Proxies {
     system: Arc<Matcher>,
-    default: ProxyChoice,
+    default: ProxyList,
     listening: Vec<SocketAddr>,
 }
 
 impl Proxies {
     /// `default` holds for upstreams whose entry does not say.
-    pub(crate) fn new(system: SystemProxies, default: ProxyChoice, listening: Vec<SocketAddr>) -> Self {
+    pub(crate) fn new(system: SystemProxies, default: ProxyList, listening: Vec<SocketAddr>) -> Self {
         Self { system: system.0, default, listening }
     }
 
@@ -206,22 +207,32 @@ impl Proxies {
     /// The proxy that is the relay itself, where one is.
     pub(crate) fn itself(&self) -> Option<Proxy> {
         let anywhere = ["https://upstream.invalid", "http://upstream.invalid"].map(Uri::from_static);
-        let mut found = anywhere.iter().filter_map(|there| self.chosen(&self.default, there));
-        found.find(|proxy| proxy.is_at(&self.listening))
+        let each = |there| self.default.iter().filter_map(move |choice| self.chosen(choice, there));
+        anywhere.iter().flat_map(each).find(|proxy| proxy.is_at(&self.listening))
     }
 
-    /// The proxy on the way to `upstream`.
-    pub(crate) fn towards(&self, upstream: &Upstream) -> Option<Arc<Proxy>> {
-        upstream.via.get_or_init(|| self.found(upstream)).clone()
+    /// The proxies on the ways to `upstream`, in their order; `None` among them: no proxy. There is at least one way.
+    pub(crate) fn towards(&self, upstream: &Upstream) -> Arc<[Option<Arc<Proxy>>]> {
+        Arc::clone(upstream.via.get_or_init(|| self.found(upstream).into()))
     }
 
-    fn found(&self, upstream: &Upstream) -> Option<Arc<Proxy>> {
-        if upstream.url.is_loopback() {
-            return None;
+    fn found(&self, upstream: &Upstream) -> Vec<Option<Arc<Proxy>>> {
+        let Some(there) = upstream.shown().parse().ok().filter(|_| !upstream.url.is_loopback()) else {
+            return vec![None];
+        };
+        let mut ways = Vec::new();
+        for choice in upstream.proxy.as_ref().unwrap_or(&self.default).iter() {
+            let way = self.chosen(choice, &there);
+            // What the system says may be what stands there, too.
+            let is_again = ways.iter().any(|known: &Option<Arc<Proxy>>| known.as_deref() == way.as_ref());
+            if !is_again && !way.as_ref().is_some_and(|proxy| proxy.is_at(&self.listening)) {
+                ways.push(way.map(Arc::new));
+            }
         }
-        let there: Uri = upstream.shown().parse().ok()?;
-        let found = self.chosen(upstream.proxy.as_ref().unwrap_or(&self.default), &there);
-        found.filter(|proxy| !proxy.is_at(&self.listening)).map(Arc::new)
+        if ways.is_empty() {
+            ways.push(None);
+        }
+        ways
     }
 
     fn chosen(&self, choice: &ProxyChoice, there: &Uri) -> Option<Proxy> {
@@ -256,6 +267,10 @@ mod tests {
         )
     }
 
+    fn first(proxies: &Proxies, upstream: &Upstream) -> Option<Arc<Proxy>> {
+        proxies.towards(upstream).first().cloned().unwrap()
+    }
+
     #[test]
     fn the_entry_is_asked_before_the_default_and_the_default_before_the_system() {
         let rows = [
@@ -272,7 +287,7 @@ mod tests {
             ("https://p.example", "https://direct.example", None, Some("https://p.example:443")),
         ];
         for (default, url, own, expected) in rows {
-            let found = proxies(default).towards(&upstream(url, own)).map(|proxy| proxy.to_string());
+            let found = first(&proxies(default), &upstream(url, own)).map(|proxy| proxy.to_string());
             assert_eq!(found.as_deref(), expected, "{default} {url} {own:?}");
         }
     }
@@ -281,23 +296,47 @@ mod tests {
     fn this_machine_is_never_behind_a_proxy_and_the_relay_is_none() {
         for url in ["http://127.0.0.1:1234", "https://localhost:1", "http://[::1]:5", "http://a.localhost"] {
             assert_eq!(
-                proxies("http://p.example").towards(&upstream(url, Some("http://q.example"))),
+                first(&proxies("http://p.example"), &upstream(url, Some("http://q.example"))),
                 None,
                 "{url}"
             );
         }
         for own in ["http://127.0.0.1:8787", "http://localhost:8787", "socks5://0.0.0.0:8787"] {
-            assert_eq!(proxies(own).towards(&upstream("https://api.example", None)), None, "{own}");
+            assert_eq!(first(&proxies(own), &upstream("https://api.example", None)), None, "{own}");
         }
-        assert!(proxies("http://127.0.0.1:8788").towards(&upstream("https://api.example", None)).is_some());
+        assert!(first(&proxies("http://127.0.0.1:8788"), &upstream("https://api.example", None)).is_some());
+    }
+
+    #[test]
+    fn several_ways_keep_their_order_and_none_stands_there_twice() {
+        let ways = |choices: &[&str], url: &str| {
+            let choices = choices.iter().map(|choice| choice.parse().unwrap()).collect();
+            let own = Some(ProxyList::of(choices).unwrap());
+            let upstream = Upstream { proxy: own, ..Upstream::parse("x", url).unwrap() };
+            let found = proxies("none").towards(&upstream);
+            found
+                .iter()
+                .map(|way| way.as_ref().map_or("direct".into(), |p| p.to_string()))
+                .collect::<Vec<_>>()
+        };
+        let url = "https://api.example";
+        let (own, there) = ("http://127.0.0.1:8787", "http://secure.example:80");
+        assert_eq!(
+            ways(&["http://p.example:1", "system", "none"], url),
+            ["http://p.example:1", there, "direct"]
+        );
+        assert_eq!(ways(&["direct", "system", "http://p.example:1"], "https://10.1.2.3").len(), 2);
+        assert_eq!(ways(&[own, "http://p.example:1"], url), ["http://p.example:1"], "the relay is no proxy");
+        assert_eq!(ways(&[own], url), ["direct"]);
+        assert_eq!(ways(&["http://p.example:1", "http://q.example:1"], "http://127.0.0.1:99"), ["direct"]);
     }
 
     #[test]
     fn credentials_are_kept_and_not_shown() {
-        let proxy = proxies("system").towards(&upstream("https://api.example", None)).unwrap();
+        let proxy = first(&proxies("system"), &upstream("https://api.example", None)).unwrap();
         assert_eq!(proxy.basic.as_ref().unwrap(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
         let socks =
-            proxies("socks5://me:hunter2@s.example").towards(&upstream("https://api.example", None)).unwrap();
+            first(&proxies("socks5://me:hunter2@s.example"), &upstream("https://api.example", None)).unwrap();
         assert_eq!(socks.login, Some(("me".to_owned(), "hunter2".to_owned())));
         for shown in [format!("{proxy} {proxy:?}"), format!("{socks} {socks:?}")] {
             assert!(

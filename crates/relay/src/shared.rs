@@ -38,7 +38,7 @@ use crate::sessions::said::{Held, Page};
 use crate::sessions::{Session, Sessions};
 use crate::snapshots::Snapshots;
 use crate::target::{Upstream, Upstreams as Targets};
-use crate::upstream::{PoolLimits, Upstreams, Way};
+use crate::upstream::{PoolLimits, Standings, Upstreams, Ways};
 use crate::words::{lang, start};
 use crate::{warm, websocket};
 
@@ -102,6 +102,7 @@ pub(crate) struct Lasting {
     pub(crate) board: Board,
     pub(crate) warming: warm::Bell,
     system_proxies: SystemProxies,
+    standings: Arc<Standings>,
     ledger: Mutex<Ledger>,
     cookies: Mutex<Cookies>,
     open_bodies: Mutex<Vec<Weak<KeptBody>>>,
@@ -131,6 +132,8 @@ impl Shared {
         if let Some(words) = proxies.advice() {
             observers.notice(&Notice::Advice(words));
         }
+        let told = observers.clone();
+        let standings = Standings::new(Arc::clone(&clock), move |news| told.notice(&Notice::Way(news)));
         let (learned, notice) = LearnedFile::open(config.state_dir.as_deref(), clock.wall());
         if let Some(words) = notice {
             observers.notice(&Notice::Advice(start::note(lang(), &words)));
@@ -170,6 +173,7 @@ impl Shared {
                 board: Board::default(),
                 warming: warm::Bell::default(),
                 system_proxies,
+                standings: Arc::new(standings),
                 ledger: Mutex::default(),
                 cookies: Mutex::default(),
                 open_bodies: Mutex::default(),
@@ -224,15 +228,21 @@ impl Shared {
         });
     }
 
+    /// Ways that failed and are not in the settings any more are forgotten.
+    pub(crate) fn forget_ways(&self) {
+        let way = |upstream: &Arc<Upstream>| self.way(upstream, Version::HTTP_11);
+        self.standings.keep_only(self.targets.all().map(way));
+    }
+
     /// How a request of a client that speaks `version` gets to `upstream`.
-    pub(crate) fn way(&self, upstream: &Upstream, version: Version) -> Way {
+    pub(crate) fn way(&self, upstream: &Upstream, version: Version) -> Ways {
         let wanted = match upstream.http2.unwrap_or(self.config.http2) {
             Http2::Auto => version == Version::HTTP_2,
             Http2::Off => false,
             Http2::Always => true,
         };
-        let via = self.proxies.towards(upstream);
-        Way { origin: Arc::clone(&upstream.origin), via, http2: wanted && upstream.is_https() }
+        let http2 = wanted && upstream.is_https();
+        Ways::new(Arc::clone(&upstream.origin), self.proxies.towards(upstream), http2, &self.standings)
     }
 }
 

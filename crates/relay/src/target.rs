@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 use http::header::{HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
-use relay_core::config::{self, Config, Http2, ProxyChoice, Secret, UpstreamChoice, Warm, Websocket};
+use relay_core::config::{self, Config, Http2, ProxyList, Secret, UpstreamChoice, Warm, Websocket};
 use relay_core::dialect::{GENERIC, route, unescaped};
 use relay_core::plain::is_unfit;
 use relay_core::router;
@@ -81,8 +81,8 @@ pub struct Upstream {
     pub http2: Option<Http2>,
     /// What becomes of WebSockets; as the settings say for all where it is `None`.
     pub websocket: Option<Websocket>,
-    /// The proxy on the way; as the settings say for all where it is `None`.
-    pub proxy: Option<ProxyChoice>,
+    /// The proxy on the way, or several; as the settings say for all where it is `None`.
+    pub proxy: Option<ProxyList>,
     /// The most calls that it runs at once; `None`: as many as it takes.
     pub max_running: Option<NonZeroU32>,
     /// What loads a model there.
@@ -93,8 +93,8 @@ pub struct Upstream {
     pub(crate) origin: Arc<Origin>,
     /// What its requests have as `Host`; `None` where no header can hold it.
     pub(crate) host: Option<HeaderValue>,
-    /// The proxy that was found for it, once somebody asked.
-    pub(crate) via: OnceLock<Option<Arc<Proxy>>>,
+    /// The proxies that were found for it, in their order, once somebody asked. `None` among them: no proxy.
+    pub(crate) via: OnceLock<Arc<[Option<Arc<Proxy>>]>>,
 }
 
 impl Upstream {

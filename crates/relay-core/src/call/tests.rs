@@ -166,7 +166,11 @@ fn line(event: &Event) -> String {
         Event::NoticeGiven { send, notices, .. } => format!("notice {notices} before {send}"),
         Event::GrantTaken { send } => format!("grant {send}"),
         Event::Committed { send } => format!("committed {send}"),
-        Event::CallOpened { .. } | Event::Moved { .. } | Event::StreamCut { .. } | Event::CallClosed(_) => {
+        Event::CallOpened { .. }
+        | Event::Moved { .. }
+        | Event::WayTaken { .. }
+        | Event::StreamCut { .. }
+        | Event::CallClosed(_) => {
             panic!("not a call's own event: {event:?}")
         }
     }

@@ -28,8 +28,8 @@ fn a_proxy_is_read_and_its_password_never_shown() {
     }
     assert_eq!("system".parse(), Ok(ProxyChoice::System));
     assert_eq!("none".parse(), Ok(ProxyChoice::Direct));
-    for bad in ["", "direct", "proxy:3128", "ftp://p", "http://", "http://:80", "http://p/path", "http://a b"]
-    {
+    assert_eq!("direct".parse(), Ok(ProxyChoice::Direct));
+    for bad in ["", "proxy:3128", "ftp://p", "http://", "http://:80", "http://p/path", "http://a b"] {
         assert!(bad.parse::<ProxyChoice>().is_err(), "{bad}");
     }
 }
@@ -126,4 +126,17 @@ fn a_route_chooses_the_profile_before_the_client_and_the_client_before_all() {
     assert_eq!(config.profile_choice(Some(&Route::default()), Kind::Codex).name(), "strict");
     assert_eq!(config.profile_choice(Some(&route), Kind::Codex).name(), "auto");
     assert_eq!(config.profile_choice(None, Kind::Other).name(), "batch");
+}
+
+#[test]
+fn a_list_of_proxies_has_some_and_none_twice() {
+    let list = |texts: &[&str]| ProxyList::of(texts.iter().map(|text| text.parse().unwrap()).collect());
+    let ways = list(&["http://p.example", "system", "direct"]).unwrap();
+    assert_eq!(ways.iter().filter(|way| matches!(way, ProxyChoice::At(_))).count(), 1);
+    assert_eq!(ways.iter().last(), Some(&ProxyChoice::Direct));
+    let why = |texts: &[&str]| list(texts).unwrap_err().why;
+    assert_eq!(why(&[]), "is an empty list");
+    assert_eq!(why(&["none", "http://p", "direct"]), "names the same proxy twice");
+    let many: Vec<_> = (0..9).map(|n| format!("http://p{n}")).collect();
+    assert_eq!(why(&many.iter().map(String::as_str).collect::<Vec<_>>()), "is too long a list");
 }

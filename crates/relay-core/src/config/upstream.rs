@@ -102,8 +102,8 @@ pub struct Upstream {
     pub http2: Option<Http2>,
     /// What becomes of WebSockets for answers of a model; `None`: as the relay is set.
     pub websocket: Option<Websocket>,
-    /// The proxy on the way there. `None`: as the relay's default says.
-    pub proxy: Option<ProxyChoice>,
+    /// The proxy on the way there, or several. `None`: as the relay's default says.
+    pub proxy: Option<ProxyList>,
     /// The most calls that it works on at once, all together: a server of one's own that queues the rest instead of
     /// refusing it. `None`: it refuses what exceeds its capacity.
     pub max_running: Option<NonZeroU32>,
@@ -257,9 +257,63 @@ impl FromStr for ProxyChoice {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         match text {
             "system" => Ok(Self::System),
-            "none" => Ok(Self::Direct),
+            "none" | "direct" => Ok(Self::Direct),
             url => url.parse().map(Self::At),
         }
+    }
+}
+
+/// The ways to an upstream, each by a proxy or by none, in order: the first is taken as long as it works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProxyList(Vec<ProxyChoice>);
+
+impl ProxyList {
+    /// More ways are no help: each has its share of the time that a connection may take.
+    const MOST: usize = 8;
+
+    /// These ways.
+    ///
+    /// # Errors
+    /// Where there is none, or too many, or one stands there twice.
+    pub fn of(ways: Vec<ProxyChoice>) -> Result<Self, Invalid> {
+        const ALLOWED: &str = "write one proxy, or up to 8 different ones in their order, such as \
+                               [\"http://proxy.example:3128\", \"direct\"]";
+        let is_again = |(at, way)| ways.iter().take(at).any(|before| before == way);
+        if ways.is_empty() {
+            Err(Invalid::new("is an empty list", ALLOWED))
+        } else if ways.len() > Self::MOST {
+            Err(Invalid::new("is too long a list", ALLOWED))
+        } else if ways.iter().enumerate().any(is_again) {
+            Err(Invalid::new("names the same proxy twice", ALLOWED))
+        } else {
+            Ok(Self(ways))
+        }
+    }
+
+    /// Each way, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &ProxyChoice> {
+        self.0.iter()
+    }
+}
+
+impl From<ProxyChoice> for ProxyList {
+    fn from(only: ProxyChoice) -> Self {
+        Self(vec![only])
+    }
+}
+
+impl Default for ProxyList {
+    fn default() -> Self {
+        ProxyChoice::default().into()
+    }
+}
+
+/// One way.
+impl FromStr for ProxyList {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        text.parse::<ProxyChoice>().map(Self::from)
     }
 }
 
@@ -286,7 +340,7 @@ impl FromStr for ProxyUrl {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
-        const ALLOWED: &str = "write \"system\", \"none\", or an address such as \"http://proxy.example:3128\", with http, \
+        const ALLOWED: &str = "write \"system\", \"none\" or \"direct\", or an address such as \"http://proxy.example:3128\", with http, \
                                https, socks4, socks4a, socks5 or socks5h";
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err(Invalid::new("is no proxy", ALLOWED));

@@ -34,6 +34,7 @@ impl Observer for Waiting {
             Event::SendStarted { .. } | Event::CallClosed(_) => drop(waiting.remove(&call)),
             Event::CallOpened { .. }
             | Event::HeadArrived { .. }
+            | Event::WayTaken { .. }
             | Event::FaultSeen { .. }
             | Event::NoticeGiven { .. }
             | Event::Moved { .. }

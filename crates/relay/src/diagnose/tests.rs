@@ -135,6 +135,7 @@ fn send(nth: usize, failed: Option<Failed>) -> SendRecord {
         began: Some(at),
         moved: None,
         may_run_twice: false,
+        way: None,
         head: Some(at + 400),
         status: Some(failed.map_or(200, |failed| failed.2)).filter(|status| *status > 0),
         request_id: Some(format!("req_{nth}")),
@@ -161,6 +162,7 @@ fn asked(name: &str, answer: Result<Answered, Unreached>) -> Asked {
         via: None,
         is_used: true,
         answer,
+        lost: Vec::new(),
     }
 }
 

@@ -180,8 +180,10 @@ pub struct Asked {
     pub via: Option<String>,
     /// Somebody uses it, as far as can be told.
     pub is_used: bool,
-    /// What came of it.
+    /// What came of it; of several ways, by the first that leads there.
     pub answer: Result<Answered, Unreached>,
+    /// Other ways of the settings that do not lead there: the proxy of each, and why.
+    pub lost: Vec<(Option<String>, Unreached)>,
 }
 
 /// What an upstream answered to a request without a credential.

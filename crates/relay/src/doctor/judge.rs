@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 use relay_core::Lang;
 
 use super::facts::{
-    Alerts, Asked, ClientSetting, ClientVersion, Facts, Here, History, OpenFile, Service, Step, Unreadable,
-    VsCodeProxy, Wsl,
+    Alerts, Asked, ClientSetting, ClientVersion, Facts, Here, History, OpenFile, Service, Step, Unreached,
+    Unreadable, VsCodeProxy, Wsl,
 };
 use super::{Check, Finding, Level};
 use crate::listen::reached_at;
@@ -346,25 +346,15 @@ impl Judge<'_> {
 
 /// What asking one upstream came to: whether it is reached, and, where it is, what it answers.
 pub(crate) fn upstream(lang: Lang, asked: &Asked) -> Vec<Finding> {
-    let way = match &asked.via {
-        Some(proxy) => words::way_by(lang, &asked.origin, proxy),
-        None => asked.origin.clone(),
-    };
-    let name = &asked.name;
+    let (name, way) = (&asked.name, way(lang, asked, asked.via.as_ref()));
+    // As long as another way leads there, nothing fails.
+    let lost = asked.lost.iter().map(|(via, why)| unreached(lang, asked, (via.as_ref(), why), Level::Warn));
     let answered = match &asked.answer {
         Ok(answered) => answered,
         Err(why) => {
-            let say = match why.step {
-                Step::Dns => words::unreached_dns,
-                Step::Connect => words::unreached_connect,
-                Step::Tls => words::unreached_tls,
-                Step::Certificate => words::unreached_certificate,
-                Step::Proxy => words::unreached_proxy,
-                Step::Answer => words::unreached_answer,
-                Step::Itself => words::unreached_itself,
-            };
             let level = if asked.is_used { Level::Fail } else { Level::Warn };
-            return vec![Finding::new(Check::Upstream, level, &say(lang, name, &way, &why.detail))];
+            let first = unreached(lang, asked, (asked.via.as_ref(), why), level);
+            return std::iter::once(first).chain(lost).collect();
         }
     };
     let (status, reached) = (u64::from(answered.status), words::reached(lang, name, &way));
@@ -380,7 +370,28 @@ pub(crate) fn upstream(lang: Lang, asked: &Asked) -> Vec<Finding> {
             Some(_) | None => (Level::Ok, words::path_ok(lang, name, &asked.path, status)),
         },
     };
-    vec![Finding::new(Check::Upstream, Level::Ok, &reached), Finding::new(Check::Path, level, &words)]
+    let found =
+        [Finding::new(Check::Upstream, Level::Ok, &reached), Finding::new(Check::Path, level, &words)];
+    found.into_iter().chain(lost).collect()
+}
+
+/// The way to an upstream by this proxy, or by none.
+fn way(lang: Lang, asked: &Asked, via: Option<&String>) -> String {
+    via.map_or_else(|| asked.origin.clone(), |proxy| words::way_by(lang, &asked.origin, proxy))
+}
+
+/// Why an upstream was not reached by one way.
+fn unreached(lang: Lang, asked: &Asked, (via, why): (Option<&String>, &Unreached), level: Level) -> Finding {
+    let say = match why.step {
+        Step::Dns => words::unreached_dns,
+        Step::Connect => words::unreached_connect,
+        Step::Tls => words::unreached_tls,
+        Step::Certificate => words::unreached_certificate,
+        Step::Proxy => words::unreached_proxy,
+        Step::Answer => words::unreached_answer,
+        Step::Itself => words::unreached_itself,
+    };
+    Finding::new(Check::Upstream, level, &say(lang, &asked.name, &way(lang, asked, via), &why.detail))
 }
 
 #[cfg(test)]

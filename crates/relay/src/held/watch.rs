@@ -83,6 +83,7 @@ impl Observer for Watch {
             Event::CallOpened { .. }
             | Event::SendStarted { .. }
             | Event::HeadArrived { .. }
+            | Event::WayTaken { .. }
             | Event::FaultSeen { .. }
             | Event::Committed { .. }
             | Event::StreamCut { .. }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use relay_core::event::{CallId, Closing, Event, Labels};
+use relay_core::event::{CallId, Closing, Detour, Event, Labels};
 use relay_core::usage::Usage;
 use relay_core::{Fault, Moment};
 
 use super::record::{
-    CallRecord, ClosedRecord, FailedRecord, MOST_SENDS, MovedRecord, SendRecord, State, Tokens, WaitRecord,
-    WaitWhy,
+    CallRecord, ClosedRecord, FailedRecord, MOST_SENDS, MissedRecord, MovedRecord, SendRecord, State, Tokens,
+    WaitRecord, WaitWhy, WayRecord,
 };
 
 /// The most open calls that are kept in mind.
@@ -42,6 +42,14 @@ const fn ms(span: Duration) -> u64 {
 
 const fn tokens(usage: Usage) -> Tokens {
     Tokens { input: usage.input, cached: usage.cached, output: usage.output }
+}
+
+fn way(detour: &Detour) -> WayRecord {
+    let missed = detour.missed.iter();
+    WayRecord {
+        by: detour.by.as_deref().map(str::to_owned),
+        missed: missed.map(|it| MissedRecord { by: it.by.to_string(), why: it.why.to_owned() }).collect(),
+    }
 }
 
 impl Assembler {
@@ -118,6 +126,7 @@ impl Begun {
                 (of.head, of.status) = (Some(now), Some(*status));
                 of.request_id = request_id.as_deref().map(str::to_owned);
             }
+            Event::WayTaken { send, detour } => self.send(*send).way = Some(way(detour)),
             Event::FaultSeen { send, fault, evidence, status, code, rule, told, usage } => {
                 self.last_told = *told;
                 let of = self.send(*send);

@@ -96,6 +96,9 @@ pub struct SendRecord {
     /// It may be the second to run, which was allowed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_run_twice: bool,
+    /// How it went, where there are several ways and it was not simply the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<WayRecord>,
     /// When the head of its answer came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<u64>,
@@ -121,6 +124,26 @@ pub struct MovedRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Why it left the one before.
+    pub why: String,
+}
+
+/// The way of a send.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WayRecord {
+    /// The proxy, or `direct`; `None`: none works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Those that failed before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missed: Vec<MissedRecord>,
+}
+
+/// A way that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissedRecord {
+    /// The proxy, or `direct`.
+    pub by: String,
+    /// What failed.
     pub why: String,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use relay_core::event::{CallId, Closing, Event, Labels, Outcome, Transport};
+use relay_core::event::{CallId, Closing, Detour, Event, Labels, Missed, Outcome, Transport};
 use relay_core::usage::Usage;
 use relay_core::{Evidence, Fault, Moment};
 
@@ -107,6 +107,9 @@ fn a_call_is_told_from_its_beginning_to_its_end() {
     let mut assembler = Assembler::default();
     see(&mut assembler, 0, &opened());
     see(&mut assembler, 0, &Event::SendStarted { send: 1 });
+    let missed = vec![Missed { by: "http://p.example:3128".into(), why: "refused" }];
+    let detour = Detour { by: Some("direct".into()), missed };
+    see(&mut assembler, 0, &Event::WayTaken { send: 1, detour });
     let head = Event::HeadArrived { send: 1, status: 503, request_id: Some("req-1".into()) };
     see(&mut assembler, 1, &head);
     see(&mut assembler, 1, &refused(1, Some(4)));

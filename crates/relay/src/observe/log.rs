@@ -231,6 +231,7 @@ impl Observer for Log {
             }
             Event::SendStarted { .. }
             | Event::HeadArrived { .. }
+            | Event::WayTaken { .. }
             | Event::FaultSeen { .. }
             | Event::WaitStarted { .. }
             | Event::InLine { .. }
@@ -272,13 +273,14 @@ mod tests {
     use relay_core::Fault;
     use relay_core::alert::{About, Alert, Kind, State};
     use relay_core::call::{Stop, Why};
-    use relay_core::event::{Closing, Outcome, Transport};
+    use relay_core::event::{Closing, Detour, Missed, Outcome, Transport};
     use relay_core::evidence::Operation;
     use relay_core::gate::Shut;
 
     use super::words::draining;
     use super::*;
     use crate::observe::{LaneChange, What};
+    use crate::upstream::{WayNews, WayWhat};
 
     fn labels() -> Labels {
         Labels {
@@ -450,6 +452,37 @@ mod tests {
         let fields = ["event", "state", "why", "model", "lane"].map(|name| json[name].as_str().unwrap());
         assert_eq!(fields, ["lane", "shut", "at_capacity", "gpt-x", "9f86d081884c7d65"]);
         assert_eq!((&json["waiting"], &json["after"]), (&6.into(), &serde_json::Value::Null));
+    }
+
+    #[test]
+    fn a_way_that_is_left_or_taken_is_one_line() {
+        let line = |what| {
+            let (upstream, by) = ("api.example:443".into(), "http://p.example:3128".into());
+            let record = words(&Notice::Way(WayNews { upstream, by, what })).unwrap();
+            assert_eq!(record.level, LogLevel::Info);
+            record.line(LogFormat::Text, Medium::Stderr, std::time::SystemTime::UNIX_EPOCH)
+        };
+        let pause = Duration::from_millis(5_400);
+        insta::assert_snapshot!(
+            line(WayWhat::Left { since: Moment::ZERO, why: "refused", pause }),
+            @"[way] state=left why=refused pause=5.4s by=http://p.example:3128 upstream=api.example:443"
+        );
+        insta::assert_snapshot!(
+            line(WayWhat::Back { after: Duration::from_secs(65) }),
+            @"[way] state=back after=65.0s by=http://p.example:3128 upstream=api.example:443"
+        );
+        assert!(line(WayWhat::Forgotten).starts_with("[way] state=forgotten by="));
+        let missed = [("http://p.example:3128", "refused"), ("socks5://q.example:1080", "dns")];
+        let missed = missed.map(|(by, why)| Missed { by: by.into(), why }).to_vec();
+        let taken = Event::WayTaken { send: 2, detour: Detour { by: Some("direct".into()), missed } };
+        insta::assert_snapshot!(
+            text(&taken),
+            @"[detour] send=2 by=direct missed=http://p.example:3128(refused),socks5://q.example:1080(dns) model=gpt-x upstream=openai id=c7"
+        );
+        // Each call that goes another way while one is left would be a line.
+        assert_eq!(level(&taken), LogLevel::Debug);
+        let none = Event::WayTaken { send: 2, detour: Detour { by: None, missed: Vec::new() } };
+        assert!(text(&none).starts_with("[detour] send=2 by=- model="));
     }
 
     #[test]

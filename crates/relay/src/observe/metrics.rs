@@ -20,6 +20,7 @@ use relay_core::gate::View;
 use relay_core::{Fault, Moment};
 
 use super::{LaneName, Notice, Observer, What};
+use crate::upstream::{WayNews, WayWhat};
 
 /// The `content-type` of what is read.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -75,6 +76,12 @@ struct OfLane {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfWay {
+    upstream: Name,
+    by: Name,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Why {
     why: &'static str,
 }
@@ -108,6 +115,7 @@ struct Open {
 struct Names {
     upstreams: BTreeSet<Arc<str>>,
     models: BTreeSet<Arc<str>>,
+    proxies: BTreeSet<Arc<str>>,
 }
 
 /// The name of something, unless too many have one already.
@@ -155,6 +163,7 @@ pub struct Metrics {
     shuts: Family<Why, Counter>,
     circuits: Family<Why, Counter>,
     moves: Family<Why, Counter>,
+    ways: Family<OfWay, Counter>,
     waits: Histograms,
     commits: Histograms,
     times: Histograms,
@@ -184,6 +193,7 @@ impl Default for Metrics {
             shuts: Family::default(),
             circuits: Family::default(),
             moves: Family::default(),
+            ways: Family::default(),
             waits: Family::new_with_constructor(Buckets(&WAITS)),
             commits: Family::new_with_constructor(Buckets(&TIMES)),
             times: Family::new_with_constructor(Buckets(&TIMES)),
@@ -238,6 +248,8 @@ impl Metrics {
         ours.register("lanes_shut", "Times that a lane shut", self.shuts.clone());
         ours.register("circuits_opened", "Times that a breaker opened", self.circuits.clone());
         ours.register("moves", "Times that a call went to another upstream", self.moves.clone());
+        let ways = "Times that a way to an upstream was left, since it failed";
+        ours.register("ways_left", ways, self.ways.clone());
         ours.register("wait_seconds", "Time that a call waited between its sends", self.waits.clone());
         let commits = "Time from the accept of a call until its answer begins";
         ours.register("commit_seconds", commits, self.commits.clone());
@@ -376,6 +388,7 @@ impl Observer for Metrics {
                 self.commits.get_or_create(whither).observe(at.since(*since).as_secs_f64());
             }
             Event::HeadArrived { .. }
+            | Event::WayTaken { .. }
             | Event::InLine { fault: None, .. }
             | Event::CallOpened { .. }
             | Event::Moved { .. }
@@ -395,9 +408,18 @@ impl Observer for Metrics {
                 }
                 What::LaneOpened { .. } | What::CircuitClosed { .. } => {}
             },
+            Notice::Way(WayNews { upstream, by, what: WayWhat::Left { .. } }) => {
+                let names = &mut self.board().names;
+                let of = OfWay {
+                    upstream: named(&mut names.upstreams, upstream),
+                    by: named(&mut names.proxies, by),
+                };
+                self.ways.get_or_create(&of).inc();
+            }
             Notice::Listening { .. }
             | Notice::Metrics { .. }
             | Notice::Advice(_)
+            | Notice::Way(WayNews { what: WayWhat::Back { .. } | WayWhat::Forgotten, .. })
             | Notice::Warming(_)
             | Notice::Alert(_)
             | Notice::Reloaded { .. }
@@ -522,6 +544,11 @@ mod tests {
         let what = What::LaneShut { why: Shut::Slow, waiting: 1 };
         metrics.notice(&Notice::Lane(super::super::LaneChange { lane: lane.clone(), what }));
         metrics.notice(&Notice::TurnedAway { status: 403, code: "host", path: "/x".into() });
+        let left = WayWhat::Left { since: Moment::ZERO, why: "refused", pause: Duration::from_secs(5) };
+        for what in [left, WayWhat::Back { after: Duration::from_secs(6) }] {
+            let (upstream, by) = ("api.example:443".into(), "direct".into());
+            metrics.notice(&Notice::Way(WayNews { upstream, by, what }));
+        }
         let view = View {
             circuit: relay_core::breaker::Circuit::Closed,
             shut: Some((Shut::Slow, Moment::ZERO)),
@@ -548,6 +575,7 @@ mod tests {
         has(&text, r#"steady_relay_lane_shut{lane="0f",upstream="openai",model=""} 1"#);
         has(&text, &format!(r#"steady_relay_lanes_shut_total{{why="{}"}} 1"#, Shut::Slow.name()));
         has(&text, r#"steady_relay_requests_refused_total{reason="host"} 1"#);
+        has(&text, r#"steady_relay_ways_left_total{upstream="api.example:443",by="direct"} 1"#);
     }
 
     /// The page names what is told, and nothing else.

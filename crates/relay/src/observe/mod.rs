@@ -16,6 +16,8 @@ use relay_core::event::{CallId, Event};
 use relay_core::gate::Shut;
 use relay_core::warm::News;
 
+use crate::upstream::WayNews;
+
 /// What happens to the relay as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
@@ -76,6 +78,8 @@ pub enum Notice {
     },
     /// A lane shut, or opened again.
     Lane(LaneChange),
+    /// A way to an upstream was left, or works again.
+    Way(WayNews),
     /// A model is being loaded, or that ended.
     Warming(Warming),
     /// A person should know of this.

@@ -15,6 +15,7 @@ use super::{LaneName, Notice, Observer, Warming};
 use crate::clock::tenths;
 use crate::history::fate::{Fate, Way};
 use crate::sessions::said::{Held, Sums};
+use crate::upstream::{WayNews, WayWhat};
 
 /// Sums since the start. `docs/status.md` says what each field of the page means, in words for its readers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -143,12 +144,17 @@ impl Open {
     }
 }
 
+/// A way: the upstream and the proxy.
+type WayName = (Box<str>, Box<str>);
+
 #[derive(Debug, Default)]
 struct Board {
     totals: Totals,
     open: BTreeMap<CallId, Open>,
     /// The warm-ups by upstream and model, as they were last told of.
     warming: BTreeMap<(Box<str>, Option<Box<str>>), News>,
+    /// The ways that are left, by upstream and proxy: since when, and why.
+    ways_left: BTreeMap<WayName, (Moment, &'static str)>,
 }
 
 /// Keeps count.
@@ -206,6 +212,21 @@ pub struct Page {
     lanes: Vec<Lane>,
     /// Models that are being loaded, or were.
     warming: Vec<WarmUp>,
+    /// Ways to upstreams that are left since they failed.
+    ways_left: Vec<WayLeft>,
+}
+
+/// A way to an upstream that failed, as the status page shows it.
+#[derive(Debug, Serialize)]
+pub struct WayLeft {
+    /// Host and port of the upstream.
+    upstream: String,
+    /// The proxy, or `direct`.
+    by: String,
+    /// What failed.
+    why: &'static str,
+    /// Seconds since then.
+    left_for_s: f64,
 }
 
 /// The warm-up of a model as the status page shows it.
@@ -230,6 +251,13 @@ impl WarmUp {
             News::GaveUp { tries, .. } => ("gave_up", tries),
         };
         Self { upstream: upstream.to_string(), model: model.as_deref().map(str::to_owned), state, tries }
+    }
+}
+
+impl WayLeft {
+    fn of((upstream, by): &WayName, (since, why): (Moment, &'static str), now: Moment) -> Self {
+        let left_for_s = tenths(now.since(since));
+        Self { upstream: upstream.to_string(), by: by.to_string(), why, left_for_s }
     }
 }
 
@@ -419,6 +447,7 @@ impl Status {
             open_calls: board.open.iter().map(|(id, open)| shown(*id, open, now)).collect(),
             lanes: lanes.into_iter().map(|(name, view)| Lane::of(name, view, now)).collect(),
             warming: board.warming.iter().map(|(whose, news)| WarmUp::of(whose, *news)).collect(),
+            ways_left: board.ways_left.iter().map(|(way, left)| WayLeft::of(way, *left, now)).collect(),
         }
     }
 }
@@ -516,7 +545,7 @@ impl Observer for Status {
                     open.noticed = true;
                 }
             }
-            Event::HeadArrived { .. } | Event::FaultSeen { .. } => {}
+            Event::HeadArrived { .. } | Event::WayTaken { .. } | Event::FaultSeen { .. } => {}
         }
     }
 
@@ -525,6 +554,13 @@ impl Observer for Status {
             Notice::TurnedAway { .. } => self.board().totals.requests_refused += 1,
             Notice::Warming(Warming { upstream, model, news }) => {
                 self.board().warming.insert((upstream.clone(), model.clone()), *news);
+            }
+            Notice::Way(WayNews { upstream, by, what }) => {
+                let (way, mut board) = ((upstream.clone(), by.clone()), self.board());
+                match *what {
+                    WayWhat::Left { since, why, .. } => drop(board.ways_left.insert(way, (since, why))),
+                    WayWhat::Back { .. } | WayWhat::Forgotten => drop(board.ways_left.remove(&way)),
+                }
             }
             Notice::Listening { .. }
             | Notice::Metrics { .. }

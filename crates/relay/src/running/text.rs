@@ -51,6 +51,15 @@ pub fn page(lang: Lang, address: &str, page: &Value) -> String {
         let who = format!("{} {}", text("upstream"), text("model"));
         words::warm(lang, &who, text("state"), warm["tries"].as_u64().unwrap_or(0))
     }));
+    let ways = page["ways_left"].as_array().map_or(&[][..], Vec::as_slice);
+    if !ways.is_empty() {
+        lines.push(words::ways_left(lang));
+    }
+    lines.extend(ways.iter().take(MOST).map(|way| {
+        let text = |key: &str| way[key].as_str().unwrap_or("-");
+        let since = span(lang, way["left_for_s"].as_f64());
+        words::way_left(lang, text("upstream"), text("by"), text("why"), &since)
+    }));
     let more = open.len().saturating_sub(MOST) + busy.len().saturating_sub(MOST);
     if more > 0 {
         lines.push(words::more(lang, more as u64));
@@ -122,7 +131,9 @@ mod tests {
                        "next_send_in_s": 4.2},
                       {"upstream": "openai", "model": "gpt-z", "state": "shut", "why": "slow", "waiting": 0},
                       {"upstream": "openai", "model": "gpt-y", "state": "open", "why": null, "waiting": 0}],
-            "warming": [{"upstream": "home", "model": "llama3", "state": "loading", "tries": 1}]
+            "warming": [{"upstream": "home", "model": "llama3", "state": "loading", "tries": 1}],
+            "ways_left": [{"upstream": "api.example:443", "by": "http://p.example:3128", "why": "refused",
+                           "left_for_s": 12.34}]
         })
     }
 
@@ -141,6 +152,8 @@ mod tests {
           openai gpt-z: shut (slow) when last asked, nobody waits
         models that were warmed:
           home llama3: loading, tries 1
+        ways to services that failed, and are left until they work again:
+          api.example:443 (http://p.example:3128): refused, 12.3 s ago
         ");
     }
 

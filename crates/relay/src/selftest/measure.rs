@@ -149,6 +149,7 @@ impl Observer for Stopwatch {
                 times.1.get_or_insert(at);
             }
             Event::HeadArrived { .. }
+            | Event::WayTaken { .. }
             | Event::FaultSeen { .. }
             | Event::WaitStarted { .. }
             | Event::InLine { .. }

@@ -19,7 +19,7 @@ use relay_core::client::Kind;
 use relay_core::config::Timeouts;
 use relay_core::config::{
     Bodies, ClientSettings, Desktop, HistorySettings, Hold, Http2, Limits, LogFormat, LogLevel, LogSettings,
-    ProfileChoice, ProxyChoice, Secret, Waiting, Websocket,
+    ProfileChoice, ProxyList, Secret, Waiting, Websocket,
 };
 use relay_core::units::Invalid;
 use relay_core::{Lang, Listen};
@@ -50,7 +50,7 @@ pub(super) struct RelayDraft {
     pub(super) gate: Option<bool>,
     pub(super) http2: Option<Http2>,
     pub(super) websocket: Option<Websocket>,
-    pub(super) proxy: Option<ProxyChoice>,
+    pub(super) proxy: Option<ProxyList>,
     pub(super) ca_file: Option<PathBuf>,
     pub(super) allowed_origins: Vec<String>,
     pub(super) state_dir: Option<PathBuf>,
@@ -136,12 +136,14 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
     },
     Key {
         name: "proxy",
-        shape: "choice or URL",
+        shape: "choice, URL or list",
         default: "\"system\"",
         doc: "The proxy on the way to upstreams: `system` for what `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and \
-              `NO_PROXY` or the system's settings say, `none`, or an address with http, https, socks4, socks4a, \
-              socks5 or socks5h. An upstream on this machine is never reached through one.",
-        set: |relay, given| given.parsed().map(|value| relay.proxy = Some(value)),
+              `NO_PROXY` or the system's settings say, `none` or `direct`, or an address with http, https, socks4, socks4a, \
+              socks5 or socks5h. A list of up to 8, `[\"http://proxy.example:3128\", \"direct\"]`, is tried in its order \
+              ([ways.md](ways.md)); one way alone is never left. An upstream on this machine is never reached \
+              through a proxy.",
+        set: |relay, given| proxies(given).map(|value| relay.proxy = Some(value)),
     },
     Key {
         name: "ca_file",
@@ -242,6 +244,11 @@ fn max_running(given: &Given<'_>) -> Result<Option<NonZeroU32>, Invalid> {
 
 fn websocket(given: &Given<'_>) -> Result<Websocket, Invalid> {
     given.choice(&Websocket::ALL.map(|choice| (choice.name(), choice)))
+}
+
+/// Reads one proxy, or several in their order.
+fn proxies(given: &Given<'_>) -> Result<ProxyList, Invalid> {
+    ProxyList::of(given.each_or_one().iter().map(Given::parsed).collect::<Result<_, _>>()?)
 }
 
 fn http2(given: &Given<'_>) -> Result<Http2, Invalid> {

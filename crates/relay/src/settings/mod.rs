@@ -38,7 +38,7 @@ pub use variables::{Scope, VARIABLES, Variable};
 
 use crate::proxy;
 use relay_core::Config;
-use relay_core::config::{ProxyChoice, Websocket};
+use relay_core::config::{ProxyChoice, ProxyList, Websocket};
 use relay_core::units::show_bytes;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -127,7 +127,7 @@ pub fn load(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Result<Loaded, S
     match found.into_error(path.as_deref().unwrap_or(Path::new("")), text) {
         Some(error) => Err(error),
         None => {
-            let by_system = |choice: &ProxyChoice| *choice == ProxyChoice::System;
+            let by_system = |list: &ProxyList| list.iter().any(|choice| *choice == ProxyChoice::System);
             let mut own = config.upstreams.values().filter_map(|upstream| upstream.proxy.as_ref());
             if by_system(&config.proxy) || own.any(by_system) {
                 notices.extend(proxy::passed_over(env));

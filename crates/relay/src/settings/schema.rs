@@ -84,7 +84,7 @@ fn shape(key: &KeyDoc) -> Option<Value> {
         "address" | "URL" | "URL or name" | "name" | "path" | "text" => json!({"type": "string"}),
         "choice" => json!({"type": "string", "enum": key.choices}),
         "time" => json!({"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(ms|s|min|h|d)\s*$"}),
-        "choice or URL" => json!({"type": "string"}),
+        "choice, URL or list" => json!({"anyOf": [{"type": "string"}, texts()]}),
         "time or `off`" => json!({"anyOf": [
             {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(ms|s|min|h|d)\s*$"},
             {"type": "string", "enum": ["off"]},

@@ -226,7 +226,16 @@ impl Show<'_> {
 
     fn text(&self, value: &DeValue<'_>, span: std::ops::Range<usize>) -> String {
         let text = self.source.text.get(span).unwrap_or_default();
-        if value.as_str().is_some_and(looks_secret) { MASK.to_owned() } else { text.to_owned() }
+        let is_masked = |value: &DeValue<'_>| value.as_str().is_some_and(looks_secret);
+        match value.as_array() {
+            // One of them, or of what a comment between them has.
+            Some(list) if looks_secret(text) || list.iter().any(|one| is_masked(one.get_ref())) => {
+                let each = list.iter().map(|one| self.text(one.get_ref(), one.span()));
+                format!("[{}]", each.collect::<Vec<_>>().join(", "))
+            }
+            Some(_) | None if is_masked(value) => MASK.to_owned(),
+            Some(_) | None => text.to_owned(),
+        }
     }
 
     fn routes(&self, name: &str, all: &mut Vec<Shown>) {

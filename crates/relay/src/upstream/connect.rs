@@ -42,7 +42,7 @@ pub(super) struct Connector {
     /// TLS that asks for HTTP/2, or else HTTP/1.1.
     http2: TlsConnector,
     clock: Arc<dyn Clock>,
-    within: Duration,
+    pub(super) within: Duration,
 }
 
 /// A connection that stands.
@@ -53,10 +53,37 @@ pub(super) enum Connected<B> {
     Many(Multiplexed),
 }
 
+/// Where it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum At {
+    /// On the way there.
+    Way,
+    /// The proxy says so.
+    Proxy,
+    /// At the upstream, whichever way leads there.
+    Upstream,
+}
+
 /// Why there is no connection.
 pub(super) struct Unconnected {
     pub(super) cause: Cause,
-    pub(super) detail: String,
+    pub(super) at: At,
+    /// In plain words, without the way.
+    pub(super) what: String,
+}
+
+impl Unconnected {
+    pub(super) fn on_the_way(cause: Cause, what: impl Into<String>) -> Self {
+        Self { cause, at: At::Way, what: what.into() }
+    }
+
+    /// The words with the way it was.
+    pub(super) fn detail(&self, way: &Way) -> String {
+        match (self.at, &way.via) {
+            (At::Proxy, Some(proxy)) => format!("{}: the proxy {proxy}: {}", way.origin, self.what),
+            (At::Proxy, None) | (At::Way | At::Upstream, _) => format!("{way}: {}", self.what),
+        }
+    }
 }
 
 impl Connector {
@@ -69,13 +96,17 @@ impl Connector {
         Self { http1: asking_for(&[b"http/1.1"]), http2: asking_for(&[H2, b"http/1.1"]), clock, within }
     }
 
-    pub(super) async fn connect<B: Payload>(&self, way: &Way) -> Result<Connected<B>, Unconnected> {
-        match tokio::time::timeout(self.within, self.connect_untimed(way)).await {
+    pub(super) async fn connect<B: Payload>(
+        &self,
+        way: &Way,
+        within: Duration,
+    ) -> Result<Connected<B>, Unconnected> {
+        match tokio::time::timeout(within, self.connect_untimed(way)).await {
             Ok(done) => done,
-            Err(_elapsed) => Err(Unconnected {
-                cause: Cause::ConnectTimeout,
-                detail: format!("{way}: no connection within {:?}", self.within),
-            }),
+            Err(_elapsed) => Err(Unconnected::on_the_way(
+                Cause::ConnectTimeout,
+                format!("no connection within {within:?}"),
+            )),
         }
     }
 
@@ -83,12 +114,16 @@ impl Connector {
         let origin = &way.origin;
         let wire = Arc::new(Wire::default());
         let transport = match &way.via {
-            None => Box::new(dial(way, (&origin.host, origin.port), &wire).await?),
+            None => Box::new(dial((&origin.host, origin.port), &wire).await?),
             Some(proxy) => self.reach(way, proxy, &wire).await?,
         };
         let (transport, speaks_h2) = if origin.https {
             let tls = if way.http2 { &self.http2 } else { &self.http1 };
-            let secured = secure(tls, &origin.host, transport, way).await?;
+            let secured = secure(tls, &origin.host, transport).await.map_err(|failed| Unconnected {
+                // Of a certificate the upstream is to blame, and another way would hide it.
+                at: if failed.cause == Cause::Certificate { At::Upstream } else { At::Way },
+                ..failed
+            })?;
             let speaks_h2 = way.http2 && secured.get_ref().1.alpn_protocol() == Some(H2);
             (Box::new(secured) as Box<dyn Transport>, speaks_h2)
         } else {
@@ -97,7 +132,9 @@ impl Connector {
         let counted = Counted::new(transport, Arc::clone(&wire));
         if speaks_h2 {
             let started = Multiplexed::start(counted, wire, Arc::clone(&self.clock)).await;
-            return started.map(Connected::Many).map_err(|error| failed(way, Cause::Connect, &named(&error)));
+            return started
+                .map(Connected::Many)
+                .map_err(|error| Unconnected::on_the_way(Cause::Connect, named(&error)));
         }
         let (sender, connection) = hyper::client::conn::http1::Builder::new()
             .preserve_header_case(true)
@@ -105,7 +142,7 @@ impl Connector {
             .max_buf_size(BUFFER)
             .handshake(TokioIo::new(counted))
             .await
-            .map_err(|error| failed(way, Cause::Connect, &named(&error)))?;
+            .map_err(|error| Unconnected::on_the_way(Cause::Connect, named(&error)))?;
         // The connection's own error has nobody to go to: a send hears of it through its answer.
         let work = Box::pin(async move { drop(connection.with_upgrades().await) });
         Ok(Connected::One(Connection::new(sender, work, wire)))
@@ -118,9 +155,9 @@ impl Connector {
         proxy: &Proxy,
         wire: &Arc<Wire>,
     ) -> Result<Box<dyn Transport>, Unconnected> {
-        let mut transport: Box<dyn Transport> = Box::new(dial(way, (&proxy.host, proxy.port), wire).await?);
+        let mut transport: Box<dyn Transport> = Box::new(dial((&proxy.host, proxy.port), wire).await?);
         if proxy.speech == Speech::Https {
-            transport = Box::new(secure(&self.http1, &proxy.host, transport, way).await?);
+            transport = Box::new(secure(&self.http1, &proxy.host, transport).await?);
         }
         if way.is_handed_to_proxy() {
             return Ok(transport);
@@ -129,22 +166,17 @@ impl Connector {
     }
 }
 
-fn failed(way: &Way, cause: Cause, what: &str) -> Unconnected {
-    Unconnected { cause, detail: format!("{way}: {what}") }
-}
-
 /// An error and what caused it, in one line.
 pub(super) fn named(error: &dyn Error) -> String {
     error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {}", named(source)))
 }
 
-async fn dial(way: &Way, to: (&str, u16), wire: &Arc<Wire>) -> Result<Watched<TcpStream>, Unconnected> {
-    let addresses =
-        tokio::net::lookup_host(to).await.map_err(|error| failed(way, Cause::Dns, &error.to_string()))?;
+async fn dial(to: (&str, u16), wire: &Arc<Wire>) -> Result<Watched<TcpStream>, Unconnected> {
+    let failed = |cause, error: io::Error| Unconnected::on_the_way(cause, error.to_string());
+    let addresses = tokio::net::lookup_host(to).await.map_err(|error| failed(Cause::Dns, error))?;
     let addresses = alternate(addresses.collect());
-    let socket =
-        race(addresses).await.map_err(|error| failed(way, tcp_cause(error.kind()), &error.to_string()))?;
-    socket.set_nodelay(true).map_err(|error| failed(way, Cause::Connect, &error.to_string()))?;
+    let socket = race(addresses).await.map_err(|error| failed(tcp_cause(error.kind()), error))?;
+    socket.set_nodelay(true).map_err(|error| failed(Cause::Connect, error))?;
     keepalive::watch(&socket);
     Ok(Watched::new(socket, Arc::clone(wire)))
 }
@@ -153,12 +185,11 @@ async fn secure(
     tls: &TlsConnector,
     host: &str,
     transport: Box<dyn Transport>,
-    way: &Way,
 ) -> Result<TlsStream<Box<dyn Transport>>, Unconnected> {
     let name = ServerName::try_from(host.to_owned())
-        .map_err(|error| failed(way, Cause::Connect, &error.to_string()))?;
+        .map_err(|error| Unconnected::on_the_way(Cause::Connect, error.to_string()))?;
     let secured = tls.connect(name, transport).await;
-    secured.map_err(|error| failed(way, tls_cause(&error), &format!("TLS with {host}: {error}")))
+    secured.map_err(|error| Unconnected::on_the_way(tls_cause(&error), format!("TLS with {host}: {error}")))
 }
 
 /// One address of each family in turn, the resolver's first choice first (RFC 8305, section 4).

@@ -27,13 +27,15 @@ use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::uri::{Authority, Scheme};
 use http::{Request, Response, StatusCode, Uri, Version};
 use hyper::body::Body;
+use relay_core::event::Detour;
 
 use crate::clock::Clock;
 use crate::proxy::Proxy;
-use connect::{Connected, Connector, Unconnected};
+use connect::{At, Connected, Connector, Unconnected};
 use connection::{Lease, Upload, UploadState};
 use multiplexed::{Occupied, Unanswered};
 use pool::{Carrier, Pool, Turn};
+use ways::{Tried, is_way};
 
 mod answer;
 mod connect;
@@ -42,10 +44,13 @@ mod multiplexed;
 mod pool;
 mod proxied;
 mod socks;
+mod ways;
 mod wire;
 
 pub(crate) use answer::io_kind;
 pub use answer::{AnswerBody, AnswerBreak, AnswerError};
+pub(crate) use ways::DIRECT;
+pub use ways::{Standings, WayNews, WayWhat, Ways};
 
 /// An error of any kind, as hyper takes it from a body.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -76,7 +81,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// How a request gets there: the key of the pool.
+/// One way there: the key of the pool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Way {
     /// Where to.
@@ -118,7 +123,7 @@ impl fmt::Display for Way {
 /// What bounds the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// For look-up, TCP and TLS together.
+    /// For look-up, TCP and TLS together; where there are several ways, for all of them together.
     pub connect: Duration,
     /// A connection idle for longer carries no request that may not run twice; one idle for twice as long, none.
     pub idle: Duration,
@@ -136,7 +141,7 @@ impl Default for PoolLimits {
 /// One request to send.
 pub struct Ask<B> {
     /// How it gets there.
-    pub way: Way,
+    pub way: Ways,
     /// With a target in origin form, `Host` and, where the length is known, `Content-Length` or a body that knows it.
     pub request: Request<B>,
     /// Demands a connection that has carried nothing yet.
@@ -185,6 +190,28 @@ pub enum Cause {
     RequestBody,
 }
 
+impl Cause {
+    /// The name in logs, records and answers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dns => "dns",
+            Self::Refused => "refused",
+            Self::ConnectTimeout => "connect_timeout",
+            Self::Connect => "connect",
+            Self::TlsHandshake => "tls_handshake",
+            Self::Certificate => "certificate",
+            Self::ProxyFailed => "proxy_failed",
+            Self::ProxyRefused => "proxy_refused",
+            Self::HandedBack => "handed_back",
+            Self::Reset => "reset",
+            Self::Closed => "closed",
+            Self::Malformed => "malformed",
+            Self::RequestBody => "request_body",
+        }
+    }
+}
+
 /// A send that got no answer.
 pub struct SendFailure<B> {
     /// What is proven.
@@ -197,6 +224,8 @@ pub struct SendFailure<B> {
     pub reused: bool,
     /// The request, where it was not touched.
     pub request: Option<Request<B>>,
+    /// The ways that were tried, where there are several and none led there.
+    pub detour: Option<Detour>,
 }
 
 /// Not derived: a request holds credentials.
@@ -241,37 +270,31 @@ impl<B: Payload> Upstreams<B> {
     /// # Errors
     /// Where no answer began; the failure says what is proven. There is no time limit here once connected.
     pub async fn send(&self, ask: Ask<B>) -> Result<Response<AnswerBody>, Box<SendFailure<B>>> {
-        self.send_over(ask, || {}).await
+        self.send_over(ask, |_| {}).await
     }
 
-    /// The same; `connected` is called when there is a connection to send it on.
+    /// The same; `connected` is called when there is a connection to send it on, and told where that is by another way
+    /// than the first.
     ///
     /// # Errors
     /// The same.
     pub async fn send_over(
         &self,
         ask: Ask<B>,
-        connected: impl FnOnce(),
+        connected: impl FnOnce(Option<Detour>),
     ) -> Result<Response<AnswerBody>, Box<SendFailure<B>>> {
-        let Ask { way, mut request, fresh, may_reuse_stale } = ask;
+        let Ask { way: ways, mut request, fresh, may_reuse_stale } = ask;
         *request.version_mut() = Version::HTTP_11;
-        let held = if fresh { None } else { self.pool.take(&way, may_reuse_stale).await };
-        let carrier = match held {
-            Some(carrier) => carrier,
-            None => match self.connect(&way, fresh, may_reuse_stale).await {
-                Ok(carrier) => carrier,
-                Err(Unconnected { cause, detail }) => {
-                    return Err(Box::new(SendFailure {
-                        proof: Proof::NothingSent,
-                        cause,
-                        detail,
-                        reused: false,
-                        request: Some(request),
-                    }));
-                }
-            },
+        let (way, carrier) = match self.carrier(&ways, fresh, may_reuse_stale).await {
+            Ok((way, carrier, detour)) => {
+                connected(detour);
+                (way, carrier)
+            }
+            Err(Unreached { cause, detail, detour }) => {
+                let (proof, request) = (Proof::NothingSent, Some(request));
+                return Err(Box::new(SendFailure { proof, cause, detail, reused: false, request, detour }));
+            }
         };
-        connected();
         match carrier {
             Carrier::Shared(place) => send_among_others(place, &way, request).await,
             Carrier::Lent(lease) => {
@@ -283,13 +306,62 @@ impl<B: Payload> Upstreams<B> {
         }
     }
 
+    /// A connection by the best way that works: where one fails, the next is tried at once, since nothing was sent.
+    async fn carrier(
+        &self,
+        ways: &Ways,
+        fresh: bool,
+        may_reuse_stale: bool,
+    ) -> Result<(Way, Carrier<B>, Option<Detour>), Unreached> {
+        let mut tried = Tried::default();
+        while let Some(place) = ways.next(&tried) {
+            self.look(ways, place);
+            let way = ways.at(place);
+            let held = if fresh { None } else { self.pool.take(&way, may_reuse_stale).await };
+            if let Some(carrier) = held {
+                return Ok((way, carrier, tried.detour(ways, Some(place))));
+            }
+            match self.connect(ways, place, fresh, may_reuse_stale).await {
+                Ok(carrier) => {
+                    ways.worked(place);
+                    return Ok((way, carrier, tried.detour(ways, Some(place))));
+                }
+                Err(why) if is_way(why.at) => {
+                    ways.failed(place, why.cause);
+                    tried.push(place, why);
+                }
+                Err(why) => {
+                    ways.worked(place);
+                    let detour = tried.detour(ways, Some(place));
+                    return Err(Unreached { cause: why.cause, detail: why.detail(&way), detour });
+                }
+            }
+        }
+        let (cause, detail) = tried.all_failed(ways);
+        Err(Unreached { cause, detail, detour: tried.detour(ways, None) })
+    }
+
+    /// Looks whether a better way than the one taken works again, where it is time to: by a connection that nobody
+    /// waits for and that carries nothing.
+    fn look(&self, ways: &Ways, taken: usize) {
+        let Some(place) = ways.begin_probe(taken) else { return };
+        let (connector, ways) = (Arc::clone(&self.connector), ways.clone());
+        tokio::spawn(async move {
+            let way = ways.at(place).without_http2();
+            let looked = connector.connect::<B>(&way, ways.share(connector.within)).await;
+            ways.probed(place, looked.map_or_else(|why| !is_way(why.at), |_closed| true));
+        });
+    }
+
     /// A new connection. Where it may turn out to be one for all, only one caller makes it and the others wait.
     async fn connect(
         &self,
-        way: &Way,
+        ways: &Ways,
+        place: usize,
         fresh: bool,
         may_reuse_stale: bool,
     ) -> Result<Carrier<B>, Unconnected> {
+        let way = &ways.at(place);
         let ours = match (way.http2 && !fresh).then(|| self.pool.turn(way)) {
             None => None,
             Some(Turn::Ours(ours)) => Some(ours),
@@ -299,16 +371,22 @@ impl<B: Payload> Upstreams<B> {
                 if let Some(carrier) = self.pool.take(way, may_reuse_stale).await {
                     return Ok(carrier);
                 }
+                if ways.is_left(place) {
+                    let what = "another request has just found no connection";
+                    return Err(Unconnected::on_the_way(Cause::Connect, what));
+                }
                 None
             }
         };
-        let carrier = match self.connector.connect(way).await? {
+        let within = ways.share(self.connector.within);
+        let carrier = match self.connector.connect(way, within).await? {
             Connected::One(connection) => Carrier::Lent(self.pool.lend(connection, way, false)),
             Connected::Many(connection) => {
                 let connection = Arc::new(connection);
                 let place = connection.occupy(Duration::MAX).ok_or_else(|| Unconnected {
                     cause: Cause::Connect,
-                    detail: format!("{way}: it allows no request"),
+                    at: At::Upstream,
+                    what: "it allows no request".to_owned(),
                 })?;
                 self.pool.share(way.clone(), connection);
                 Carrier::Shared(place)
@@ -317,6 +395,13 @@ impl<B: Payload> Upstreams<B> {
         drop(ours);
         Ok(carrier)
     }
+}
+
+/// Why a send has no connection.
+struct Unreached {
+    cause: Cause,
+    detail: String,
+    detour: Option<Detour>,
 }
 
 impl<B> Clone for Upstreams<B> {
@@ -371,7 +456,7 @@ async fn send_alone<B: Payload>(
     };
     let what = if babbles { BABBLE } else { said(cause) };
     let detail = format!("{way}: {what} ({written} bytes written, {read} read)");
-    Err(Box::new(SendFailure { proof, cause, detail, reused, request: handed_back }))
+    Err(Box::new(SendFailure { proof, cause, detail, reused, request: handed_back, detour: None }))
 }
 
 /// If the future is dropped, the request's stream is reset.
@@ -388,7 +473,7 @@ async fn send_among_others<B: Payload>(
     };
     let detail = format!("{way}: {} ({detail})", said(cause));
     let request = request.map(|request| request.map(Upload::into_inner));
-    Err(Box::new(SendFailure { proof, cause, detail, reused, request }))
+    Err(Box::new(SendFailure { proof, cause, detail, reused, request, detour: None }))
 }
 
 /// Makes of a request one that a proxy passes on: with the whole address as its target.

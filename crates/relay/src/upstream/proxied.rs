@@ -8,11 +8,11 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use http::header::{HOST, PROXY_AUTHORIZATION};
-use http::{Method, Request, StatusCode, Uri};
+use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::Empty;
 use hyper_util::rt::TokioIo;
 
-use super::connect::Unconnected;
+use super::connect::{At, Unconnected};
 use super::socks::{self, There};
 use super::wire::{MOST_INTERIM, Transport};
 use super::{BABBLE, Cause, Origin};
@@ -25,7 +25,7 @@ pub(super) async fn through(proxy: &Proxy, origin: &Origin, socket: Socket) -> R
     let by_name = There::of(&origin.host, origin.port);
     let login = proxy.login.as_ref();
     let connected = match proxy.speech {
-        Speech::Http | Speech::Https => return connect(proxy, origin, socket).await,
+        Speech::Http | Speech::Https => return connect(proxy.basic.as_ref(), origin, socket).await,
         Speech::Socks5h => socks::version5(login, &by_name, socket).await,
         Speech::Socks5 => match looked_up(origin, |_| true).await {
             Ok(there) => socks::version5(login, &there, socket).await,
@@ -37,15 +37,18 @@ pub(super) async fn through(proxy: &Proxy, origin: &Origin, socket: Socket) -> R
             Err(no) => Err(no),
         },
     };
-    connected.map_err(|(cause, words)| Unconnected {
-        cause,
-        detail: format!("{origin}: the proxy {proxy}: {words}"),
-    })
+    connected.map_err(|(cause, words)| failed(cause, &words))
 }
 
-async fn connect(proxy: &Proxy, origin: &Origin, socket: Socket) -> Result<Socket, Unconnected> {
-    let failed =
-        |cause, words: &str| Unconnected { cause, detail: format!("{origin}: the proxy {proxy}: {words}") };
+fn failed(cause: Cause, words: &str) -> Unconnected {
+    Unconnected { cause, at: At::Proxy, what: words.to_owned() }
+}
+
+async fn connect(
+    basic: Option<&HeaderValue>,
+    origin: &Origin,
+    socket: Socket,
+) -> Result<Socket, Unconnected> {
     let broke = |error: hyper::Error| failed(Cause::ProxyFailed, &format!("no answer to CONNECT: {error}"));
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(socket)).await.map_err(broke)?;
@@ -59,7 +62,7 @@ async fn connect(proxy: &Proxy, origin: &Origin, socket: Socket) -> Result<Socke
         .ok_or_else(|| failed(Cause::Connect, "the host name cannot stand in a request"))?;
     *request.uri_mut() = target;
     request.headers_mut().insert(HOST, host);
-    if let Some(basic) = &proxy.basic {
+    if let Some(basic) = basic {
         request.headers_mut().insert(PROXY_AUTHORIZATION, basic.clone());
     }
     let interim = Arc::new(AtomicU32::new(0));

@@ -52,7 +52,7 @@ fn ask(origin: &Origin, method: &str, body: TestBody) -> Ask<TestBody> {
         .header("authorization", "Bearer secret-secret")
         .body(body)
         .unwrap();
-    Ask { way: Way::straight(origin.clone()), request, fresh: false, may_reuse_stale: false }
+    Ask { way: Way::straight(origin.clone()).into(), request, fresh: false, may_reuse_stale: false }
 }
 
 fn post(origin: &Origin) -> Ask<TestBody> {

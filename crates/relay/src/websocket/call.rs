@@ -222,6 +222,7 @@ impl Call<'_> {
         Ok(Some(match opened {
             Ok(opened) => {
                 self.session.upstream = Some(opened.leg);
+                self.drive.open.detoured(opened.detour);
                 return Ok(None);
             }
             Err(Unopened::Unspoken) => Sent::Unspoken,

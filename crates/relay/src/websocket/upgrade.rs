@@ -1,7 +1,6 @@
 //! The opening handshake (RFC 6455, section 4) with the client and with the upstream, and what is remembered of it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -12,6 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Ver
 use http_body::Body as _;
 use hyper_util::rt::TokioIo;
 use relay_core::dialect::{Reply, judge, route};
+use relay_core::event::Detour;
 use relay_core::failure::{Failure, Told};
 use relay_core::{Evidence, Fault};
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
@@ -123,6 +123,8 @@ pub(super) struct Opened {
     pub(super) leg: Leg,
     pub(super) headers: HeaderMap,
     pub(super) extensions: http::Extensions,
+    /// How it gets there, where that is not simply the first of several ways.
+    pub(super) detour: Option<Detour>,
 }
 
 /// What came of a handshake that opened nothing.
@@ -183,7 +185,7 @@ impl Answered {
 
 /// Opens a connection to the upstream, for so long, and remembers what that says of its WebSockets.
 pub(super) async fn open(shared: &Shared, wanted: &Wanted, within: Duration) -> Result<Opened, Unopened> {
-    let (stood, begun) = (AtomicBool::new(false), shared.clock.now());
+    let (stood, begun) = (OnceLock::new(), shared.clock.now());
     let tried = tokio::time::timeout(within, connect(shared, wanted, &stood)).await;
     let (memory, now) = (&shared.websockets, shared.clock.now());
     let no_answer = |failure: Box<Failure>| {
@@ -216,7 +218,7 @@ pub(super) async fn open(shared: &Shared, wanted: &Wanted, within: Duration) -> 
         Err(_elapsed) => {
             let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
             let failure = |what: &str| failure.saying(format!("{what} within {} s", within.as_secs()));
-            Err(if stood.load(Ordering::Relaxed) {
+            Err(if stood.get().is_some() {
                 no_answer(Box::new(failure("no answer to the WebSocket handshake")))
             } else {
                 Unopened::Failed(Box::new(failure("no connection")))
@@ -237,8 +239,12 @@ fn unspoken(shared: &Shared, wanted: &Wanted, why: &str) {
     }
 }
 
-/// Makes the handshake. Without a limit of time once the connection `stood`.
-async fn connect(shared: &Shared, wanted: &Wanted, stood: &AtomicBool) -> Result<Opened, Refusal> {
+/// Makes the handshake. Without a limit of time once the connection `stood`, which says how it gets there.
+async fn connect(
+    shared: &Shared,
+    wanted: &Wanted,
+    stood: &OnceLock<Option<Detour>>,
+) -> Result<Opened, Refusal> {
     let upstream = &wanted.target.upstream;
     let key = generate_key();
     let mut ask = ask_for(shared, &wanted.parts, &wanted.target);
@@ -254,7 +260,7 @@ async fn connect(shared: &Shared, wanted: &Wanted, stood: &AtomicBool) -> Result
     let way = shared.way(upstream, Version::HTTP_11).without_http2();
     let begun = shared.clock.now();
     let ask = Ask { way, request: ask, fresh: true, may_reuse_stale: false };
-    let sent = shared.upstreams.send_over(ask, || stood.store(true, Ordering::Relaxed)).await;
+    let sent = shared.upstreams.send_over(ask, |detour| drop(stood.set(detour))).await;
     let mut answer = match sent {
         Ok(answer) => answer,
         Err(failed) => {
@@ -292,7 +298,8 @@ async fn connect(shared: &Shared, wanted: &Wanted, stood: &AtomicBool) -> Result
     match hyper::upgrade::on(&mut answer).await {
         Ok(io) => {
             let leg = Leg::new(TokioIo::new(io), Role::Client, limit, &shared.room, None).await;
-            Ok(Opened { leg, headers, extensions })
+            let detour = stood.get().cloned().flatten();
+            Ok(Opened { leg, headers, extensions, detour })
         }
         Err(error) => Err(malformed(&error.to_string())),
     }

@@ -53,5 +53,6 @@ fn is_like(of: &SendRecord, first: &SendRecord) -> bool {
         && told(failed) == told(as_first)
         && !of.may_run_twice
         && of.moved.is_none()
+        && of.way == first.way
         && of.wait.as_ref().is_none_or(|wait| wait.notices == 0)
 }

@@ -4,7 +4,9 @@ use relay_core::call::{Stop, Why};
 use relay_core::event::Outcome;
 
 use super::*;
-use crate::history::record::{ClosedRecord, FailedRecord, SendRecord, State, Tokens, WaitRecord, WaitWhy};
+use crate::history::record::{
+    ClosedRecord, FailedRecord, MissedRecord, SendRecord, State, Tokens, WaitRecord, WaitWhy, WayRecord,
+};
 use crate::history::tests::call;
 
 const KNOWN: Known<'_> = Known { when: "2026-11-30 14:02:11", kind: Some("serve"), run_ended: false };
@@ -72,6 +74,13 @@ fn full() -> CallRecord {
             head: Some(230),
             status: Some(503),
             request_id: Some("req_011CU".to_owned()),
+            way: Some(WayRecord {
+                by: Some("direct".to_owned()),
+                missed: vec![MissedRecord {
+                    by: "http://p.example:3128".to_owned(),
+                    why: "refused".to_owned(),
+                }],
+            }),
             ..send(1, Some(told.clone()))
         },
         SendRecord {
@@ -179,6 +188,13 @@ fn what_a_served_call_went_through_is_told() {
     assert_eq!(
         quick(untroubled.clone(), 0),
         "The service answered the first send; the relay had nothing to do."
+    );
+    let missed = vec![MissedRecord { by: "http://p.example:3128".to_owned(), why: "refused".to_owned() }];
+    let way = Some(WayRecord { by: Some("direct".to_owned()), missed });
+    let around = CallRecord { sends: vec![SendRecord { way, ..send(1, None) }], ..untroubled.clone() };
+    assert_eq!(
+        quick(around, 0),
+        "The first way to the service did not work; the relay sent it by another one, and the service answered."
     );
     let first = |why| {
         let sends = vec![SendRecord { wait: wait(why, Some(9_000)), ..send(1, None) }];

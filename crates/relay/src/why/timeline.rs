@@ -5,9 +5,10 @@ use relay_core::{Evidence, Lang};
 use super::fold::{Group, groups};
 use super::{Known, fault};
 use crate::history::record::{
-    CallRecord, ClosedRecord, FailedRecord, MovedRecord, SendRecord, Tokens, WaitRecord, WaitWhy,
+    CallRecord, ClosedRecord, FailedRecord, MovedRecord, SendRecord, Tokens, WaitRecord, WaitWhy, WayRecord,
 };
 use crate::terminal::padded_left;
+use crate::upstream::DIRECT;
 use crate::words::{span, why as words};
 
 /// The columns of the time.
@@ -174,6 +175,9 @@ impl Page {
             (None, ..) | (_, None, _) => words::nothing_came(lang, of.send),
         };
         self.at(began, &text);
+        if let Some(way) = &of.way {
+            self.way(way);
+        }
         if of.may_run_twice {
             self.detail(&words::second_run(lang));
         }
@@ -185,6 +189,17 @@ impl Page {
         if let Some(id) = of.request_id.as_ref().filter(|id| call.request_id.as_ref() != Some(id)) {
             self.detail(&words::upstream_id(lang, id));
         }
+    }
+
+    fn way(&mut self, way: &WayRecord) {
+        let lang = self.lang;
+        let route = |by: &str| if by == DIRECT { words::direct(lang) } else { words::by_proxy(lang, by) };
+        for missed in &way.missed {
+            self.detail(&words::way_missed(lang, &route(&missed.by), &missed.why));
+        }
+        self.detail(
+            &way.by.as_deref().map_or_else(|| words::no_way(lang), |by| words::went(lang, &route(by))),
+        );
     }
 
     fn failed(&mut self, failed: &FailedRecord, late: Option<String>) {

@@ -54,10 +54,16 @@ fn served(lang: Lang, call: &CallRecord, closed: &ClosedRecord, was: Option<Stri
     match was {
         Some(was) if closed.waited < AT_ONCE_MS => words::saved_at_once(lang, &was),
         Some(was) => words::saved(lang, &was, &waited),
+        None if closed.waited < AT_ONCE_MS && went_around(call) => words::went_around(lang),
         None if closed.waited < AT_ONCE_MS => words::untroubled(lang),
         None if first.is_some_and(|wait| wait.why == WaitWhy::Cut) => words::resumed(lang, &waited),
         None => words::held_back(lang, &waited),
     }
+}
+
+/// Whether a send tried a way in vain, and went another one.
+fn went_around(call: &CallRecord) -> bool {
+    call.sends.iter().filter_map(|of| of.way.as_ref()).any(|way| way.by.is_some() && !way.missed.is_empty())
 }
 
 fn client_left(lang: Lang, call: &CallRecord, closed: &ClosedRecord) -> String {

@@ -189,8 +189,15 @@ const PATTERNS: &[(&str, &str)] = &[
     ("{} has a scheme that no proxy has", "{0} 的协议不是代理协议"),
     ("{} is more, or less, than scheme, host and port", "{0} 不是恰好由协议、主机和端口组成"),
     (
-        "write \"system\", \"none\", or an address such as \"http://proxy.example:3128\", with http, https, socks4, socks4a, socks5 or socks5h",
-        "写 \"system\"、\"none\"，或如 \"http://proxy.example:3128\" 的地址，协议可为 http、https、socks4、socks4a、socks5 或 socks5h",
+        "write \"system\", \"none\" or \"direct\", or an address such as \"http://proxy.example:3128\", with http, https, socks4, socks4a, socks5 or socks5h",
+        "写 \"system\"、\"none\" 或 \"direct\"，或如 \"http://proxy.example:3128\" 的地址，协议可为 http、https、socks4、socks4a、socks5 或 socks5h",
+    ),
+    ("{} is an empty list", "{0} 是空列表"),
+    ("{} is too long a list", "{0} 的列表过长"),
+    ("{} names the same proxy twice", "{0} 两次写了同一个代理"),
+    (
+        "write one proxy, or up to 8 different ones in their order, such as [\"http://proxy.example:3128\", \"direct\"]",
+        "写一个代理，或按顺序写最多 8 个不同的代理，例如 [\"http://proxy.example:3128\", \"direct\"]",
     ),
     ("{} holds what is no origin", "{0} 中有不是来源（origin）的内容"),
     (

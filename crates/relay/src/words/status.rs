@@ -101,6 +101,18 @@ relay_core::words! {
         zh: "预热的模型：";
     }
 
+    /// Before these.
+    ways_left() {
+        en: "ways to services that failed, and are left until they work again:";
+        zh: "失败后暂不使用的线路（恢复后会再用）：";
+    }
+
+    /// A way that is left. `why` is a word of the status page.
+    way_left(upstream: &str, by: &str, why: &str, since: &str) {
+        en: "  {upstream} ({by}): {why}, {since} ago";
+        zh: "  {upstream}（{by}）：{why}，{since}前";
+    }
+
     /// What is not listed.
     more(count: u64) {
         en: "and {count} more";

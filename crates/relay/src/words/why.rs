@@ -234,6 +234,36 @@ relay_core::words! {
         zh: "服务的请求 ID：{id}";
     }
 
+    /// Without a proxy.
+    direct() {
+        en: "directly";
+        zh: "直连";
+    }
+
+    /// By a proxy.
+    by_proxy(proxy: &str) {
+        en: "by the proxy {proxy}";
+        zh: "经代理 {proxy}";
+    }
+
+    /// The send went another way than the first. `route` is one of the two above.
+    went(route: &str) {
+        en: "went {route}";
+        zh: "改走线路：{route}";
+    }
+
+    /// A way that it tried in vain. `why` is a word of the log.
+    way_missed(route: &str, why: &str) {
+        en: "no connection {route} ({why}); nothing was sent that way";
+        zh: "{route} 未能连上（{why}），该线路上没有发送任何内容";
+    }
+
+    /// It has tried all.
+    no_way() {
+        en: "none of the ways there works";
+        zh: "所有线路都不可用";
+    }
+
     /// It may run twice.
     second_run() {
         en: "may be the second to run: allowed, and counted";
@@ -472,6 +502,12 @@ relay_core::words! {
     untroubled() {
         en: "The service answered the first send; the relay had nothing to do.";
         zh: "服务在第一次发送时就给出了回答；中继无需介入。";
+    }
+
+    /// The last line: all was well, by another way.
+    went_around() {
+        en: "The first way to the service did not work; the relay sent it by another one, and the service answered.";
+        zh: "首选线路不可用；中继改走另一条线路发送，服务给出了回答。";
     }
 
     /// It was held back.

@@ -19,3 +19,5 @@ mod proxies;
 mod support;
 #[cfg(test)]
 mod to_upstreams;
+#[cfg(test)]
+mod ways;

@@ -12,7 +12,8 @@ use relay_core::Curve;
 use relay_core::config::{Config, Upstream as Entry, UpstreamChoice};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use steady_relay::app::{Parts, Relay};
-use steady_relay::clock::SystemClock;
+use steady_relay::clock::{Clock, SystemClock};
+use steady_relay::observe::Observer;
 use steady_relay::proxy::SystemProxies;
 use steady_relay::target::Upstreams;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
@@ -65,21 +66,30 @@ pub(crate) async fn relay(config: Config) -> SocketAddr {
 /// The same on a socket that stands already.
 pub(crate) fn relay_on(socket: TcpListener, config: Config) -> SocketAddr {
     let at = socket.local_addr().unwrap();
+    // It goes on until the runtime of the test ends.
+    std::mem::forget(relay_seen(socket, config, Arc::new(SystemClock), Vec::new()));
+    at
+}
+
+/// The same with this clock, and with observers.
+pub(crate) fn relay_seen(
+    socket: TcpListener,
+    config: Config,
+    clock: Arc<dyn Clock>,
+    observers: Vec<Arc<dyn Observer>>,
+) -> Relay {
     let (tls, _) = steady_relay::tls::client_config(&config.ca_files).unwrap();
-    let relay = Relay::start(Parts {
+    Relay::start(Parts {
         targets: Upstreams::of(&config),
         config,
         tls,
-        clock: Arc::new(SystemClock),
-        observers: Vec::new(),
+        clock,
+        observers,
         recorder: None,
         sockets: vec![socket],
         system_proxies: SystemProxies::none(),
         https: None,
-    });
-    // It goes on until the runtime of the test ends.
-    std::mem::forget(relay);
-    at
+    })
 }
 
 /// The TLS of a pretend service that calls itself `localhost` and `api.test`.

@@ -239,6 +239,7 @@ fn told(event: &Event) -> String {
         Event::CallOpened { inherited_sends: 0, .. } => "opened".to_owned(),
         Event::CallOpened { inherited_sends, .. } => format!("opened after {inherited_sends}"),
         Event::SendStarted { send } => format!("send {send}"),
+        Event::WayTaken { detour, .. } => format!("by {}", detour.by.as_deref().unwrap_or("no way")),
         Event::HeadArrived { status, .. } => status.to_string(),
         Event::FaultSeen { fault, evidence, .. } => {
             format!("{} {}", fault.name(), evidence.map_or("final", |evidence| evidence.name()))

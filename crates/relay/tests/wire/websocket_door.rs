@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use relay_core::config::Websocket;
+use relay_core::config::{ProxyChoice, ProxyList, Websocket};
 use relay_sim::websocket::steps::{good, overloaded_failed};
 use relay_sim::websocket::{Upgrade, WsClient, WsScript, WsUpstream};
 use tokio::time::Instant;
@@ -43,6 +43,23 @@ async fn a_refused_upgrade_is_waited_out_while_the_client_has_its_own() {
     assert_eq!(up.upgrades().len(), 2);
     // Meanwhile nobody else asks, either.
     assert_eq!(bench.story(1).await, "opened, wait, send 1, 200, committed, served");
+}
+
+#[cfg(not(windows))]
+#[tokio::test]
+async fn a_connection_by_another_way_than_the_first_is_told_of_its_call() {
+    let busy = Upgrade::refuse_with(503, &[("Retry-After", "1")], "busy");
+    let up = WsUpstream::start(WsScript::good("word").upgrades([busy, Upgrade::accept()])).await.unwrap();
+    // Under this address nothing takes it for this machine, to which no proxy ever leads.
+    let mut config = towards(&format!("http://0.0.0.0:{}", up.addr().port()));
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let dead = format!("http://{nobody}").parse().unwrap();
+    config.proxy = ProxyList::of(vec![dead, ProxyChoice::Direct]).unwrap();
+    let bench = Bench::with(config).await;
+    let mut client = codex(&bench).await;
+    client.send(FULL).await.unwrap();
+    assert_eq!(client.answer().await, texts(&good("word")));
+    assert_eq!(bench.story(1).await, "opened, wait, send 1, by direct, 200, committed, served");
 }
 
 #[tokio::test]

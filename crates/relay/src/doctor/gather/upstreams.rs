@@ -22,7 +22,7 @@ use crate::credential::Verdict;
 use crate::headers::OUR_NAME;
 use crate::key_variables::KEY_VARIABLES;
 use crate::listen::leads_back;
-use crate::proxy::{Proxies, SystemProxies};
+use crate::proxy::{Proxies, Proxy, SystemProxies};
 use crate::setup::Folders;
 use crate::target::{self, Target, Upstream, Upstreams as Targets};
 use crate::upstream::{Ask, Cause, PoolLimits, Proof, SendFailure, Upstreams, Way};
@@ -119,38 +119,49 @@ struct Asking {
 
 impl Asking {
     async fn one(&self, upstream: &Arc<Upstream>) -> Asked {
-        let via = self.proxies.towards(upstream);
         let ask = target::Ask { method: &Method::GET, path_and_query: LIST, verdict: &Verdict::None };
         let target = Targets::at(upstream, ask);
         let path =
             target.as_ref().map_or_else(|_| LIST.to_owned(), |target| target.path_and_query.to_string());
-        let answer = match target {
-            Ok(target) => match timeout(WITHIN, self.answer(upstream, &target)).await {
-                Ok(Ok(answered)) => Ok(Answered { health: self.health(upstream).await, ..answered }),
-                Ok(Err(unreached)) => Err(unreached),
-                Err(_elapsed) => {
-                    Err(unreached(Step::Answer, &format!("nothing within {} s", WITHIN.as_secs())))
-                }
-            },
-            Err(_) => Err(unreached(Step::Answer, "")),
-        };
-        Asked {
-            name: upstream.name.clone(),
-            origin: upstream.shown(),
-            path,
-            via: via.map(|proxy| proxy.to_string()),
-            is_used: self.is_used,
-            answer,
+        let ways = self.proxies.towards(upstream);
+        let by_each = join_all(ways.iter().map(|via| async {
+            let answer = match &target {
+                Ok(target) => self.by(upstream, target, via.as_ref()).await,
+                Err(_) => Err(unreached(Step::Answer, "")),
+            };
+            (via.as_ref().map(ToString::to_string), answer)
+        }));
+        let ((via, answer), lost) = chosen_way(by_each.await);
+        let (name, origin) = (upstream.name.clone(), upstream.shown());
+        Asked { name, origin, path, via, is_used: self.is_used, answer, lost }
+    }
+
+    /// What comes of it by this proxy, or by none.
+    async fn by(
+        &self,
+        upstream: &Upstream,
+        target: &Target,
+        via: Option<&Arc<Proxy>>,
+    ) -> Result<Answered, Unreached> {
+        match timeout(WITHIN, self.answer(upstream, target, via)).await {
+            Ok(Ok(answered)) => Ok(Answered { health: self.health(upstream, via).await, ..answered }),
+            Ok(Err(unreached)) => Err(unreached),
+            Err(_elapsed) => Err(unreached(Step::Answer, &format!("nothing within {} s", WITHIN.as_secs()))),
         }
     }
 
-    async fn answer(&self, upstream: &Upstream, target: &Target) -> Result<Answered, Unreached> {
+    async fn answer(
+        &self,
+        upstream: &Upstream,
+        target: &Target,
+        via: Option<&Arc<Proxy>>,
+    ) -> Result<Answered, Unreached> {
         if upstream.is_at(&[self.relay])
             || leads_back(upstream.url.host(), upstream.url.port(), &[self.relay]).await
         {
             return Err(unreached(Step::Itself, ""));
         }
-        let response = self.get(upstream, target.path_and_query.as_str()).await?;
+        let response = self.get(upstream, target.path_and_query.as_str(), via).await?;
         let text = |name: HeaderName| {
             response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok())
         };
@@ -161,15 +172,20 @@ impl Asking {
     }
 
     /// What a server of one's own says at `/health`; of the clouds, none has it.
-    async fn health(&self, upstream: &Upstream) -> Option<u16> {
+    async fn health(&self, upstream: &Upstream, via: Option<&Arc<Proxy>>) -> Option<u16> {
         if shipped_upstreams().contains_key(&upstream.name) {
             return None;
         }
-        let asked = timeout(HEALTH, self.get(upstream, "/health")).await;
+        let asked = timeout(HEALTH, self.get(upstream, "/health", via)).await;
         asked.ok()?.ok().map(|response| response.status().as_u16())
     }
 
-    async fn get(&self, upstream: &Upstream, path: &str) -> Result<Response<()>, Unreached> {
+    async fn get(
+        &self,
+        upstream: &Upstream,
+        path: &str,
+        via: Option<&Arc<Proxy>>,
+    ) -> Result<Response<()>, Unreached> {
         let mut request = Request::new(Empty::new());
         *request.uri_mut() = path.parse().map_err(|_odd| unreached(Step::Answer, "its path"))?;
         let mut headers = HeaderMap::new();
@@ -179,11 +195,22 @@ impl Asking {
         headers.insert(USER_AGENT, OUR_NAME.clone());
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         *request.headers_mut() = headers;
-        let way =
-            Way { origin: Arc::clone(&upstream.origin), via: self.proxies.towards(upstream), http2: false };
-        let ask = Ask { way, request, fresh: true, may_reuse_stale: false };
+        let way = Way { origin: Arc::clone(&upstream.origin), via: via.cloned(), http2: false };
+        let ask = Ask { way: way.into(), request, fresh: true, may_reuse_stale: false };
         self.upstreams.send(ask).await.map(|response| response.map(drop)).map_err(|failure| failed(&failure))
     }
+}
+
+/// A proxy, or none, and what came of asking that way.
+type ByWay<T> = (Option<String>, T);
+
+/// The way that counts, which is the first that leads there, and the others that do not.
+fn chosen_way(
+    mut all: Vec<ByWay<Result<Answered, Unreached>>>,
+) -> (ByWay<Result<Answered, Unreached>>, Vec<ByWay<Unreached>>) {
+    let first = all.iter().position(|(_, answer)| answer.is_ok()).unwrap_or(0);
+    let chosen = all.remove(first);
+    (chosen, all.into_iter().filter_map(|(via, answer)| Some((via, answer.err()?))).collect())
 }
 
 fn unreached(step: Step, detail: &str) -> Unreached {
@@ -239,6 +266,18 @@ mod tests {
         assert_eq!(names(own, &["gemini"]), (vec!["gemini".to_owned(), "gw".to_owned()], true));
         let one = format!("[relay]\nupstream = \"gw\"\n{own}");
         assert_eq!(names(&one, &["gemini"]), (vec!["gw".to_owned()], true));
+    }
+
+    #[test]
+    fn the_first_way_that_leads_there_counts_and_the_others_that_do_not_are_told() {
+        let way = |name: &str| Some(name.to_owned());
+        let (good, bad) = (|| Ok(Answered::default()), || Err(unreached(Step::Connect, "why")));
+        let all = vec![(way("a"), bad()), (way("b"), good()), (None, good()), (way("c"), bad())];
+        let ((via, answer), lost) = chosen_way(all);
+        assert_eq!((via, answer), (way("b"), good()));
+        assert_eq!(lost.into_iter().map(|(via, _)| via).collect::<Vec<_>>(), [way("a"), way("c")]);
+        let ((via, answer), lost) = chosen_way(vec![(way("a"), bad()), (None, bad())]);
+        assert_eq!((via, answer, lost.len()), (way("a"), bad(), 1));
     }
 
     #[test]

@@ -105,7 +105,10 @@ fn what_a_running_relay_tells() {
 
 fn asked(is_used: bool, answer: Result<Answered, Unreached>) -> Facts {
     let (name, origin, path) = ("gw".to_owned(), "https://gw.example".to_owned(), "/v1/models".to_owned());
-    Facts { upstreams: vec![Asked { name, origin, path, via: None, is_used, answer }], ..well() }
+    Facts {
+        upstreams: vec![Asked { name, origin, path, via: None, is_used, answer, lost: Vec::new() }],
+        ..well()
+    }
 }
 
 #[test]
@@ -117,6 +120,17 @@ fn upstreams_are_judged_by_the_step_that_failed_and_by_their_answer() {
         assert_eq!(only(&facts(true), Check::Upstream).0, Level::Fail, "{step:?}");
         assert_eq!(only(&facts(false), Check::Upstream).0, Level::Warn, "{step:?}");
     }
+    // A proxy that is named and does not lead there, while another way does.
+    let mut facts = asked(true, Ok(Answered { status: 401, ..Answered::default() }));
+    let why = Unreached { step: Step::Connect, detail: "why".to_owned() };
+    facts.upstreams[0].lost = vec![(Some("http://p.example:3128".to_owned()), why)];
+    let found = upstream(Lang::English, &facts.upstreams[0]);
+    let levels: Vec<_> = found.iter().map(|finding| finding.level).collect();
+    assert_eq!(levels, [Level::Ok, Level::Ok, Level::Warn]);
+    assert!(
+        found[2].what.contains("https://gw.example by the proxy http://p.example:3128 (why)"),
+        "{found:?}"
+    );
     let path = |status, is_page| {
         only(&asked(true, Ok(Answered { status, is_page, ..Answered::default() })), Check::Path).0
     };

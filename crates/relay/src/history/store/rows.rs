@@ -35,7 +35,7 @@ const CALL: &str = "run, call, opened, client, dialect, operation, transport, up
 
 const SEND: &str = "run, call, send, wait_why, wait_began, wait_planned, wait_took, wait_waiting, wait_notices, began, \
      may_run_twice, head, status, request_id, failed, fault, evidence, code, rule, told, tokens_input, tokens_cached, \
-     tokens_output, moved_why, moved_upstream, moved_lane, moved_model";
+     tokens_output, moved_why, moved_upstream, moved_lane, moved_model, way";
 
 /// Where each column stands: asking SQLite for a name means to compare it with all others, for each value that is read.
 struct Columns(BTreeMap<&'static str, usize>);
@@ -67,6 +67,7 @@ const LATER: &[(&str, i64)] = &[
     ("moved_upstream", 2),
     ("moved_lane", 2),
     ("moved_model", 2),
+    ("way", 2),
 ];
 
 /// These columns as a file of this version has them: nothing stands in those that came later.
@@ -167,6 +168,7 @@ fn put_send(to: &Transaction<'_>, (run, call): (i64, i64), of: &SendRecord) -> r
         of.moved.as_ref().map(|moved| &moved.upstream),
         of.moved.as_ref().map(|moved| &moved.lane),
         of.moved.as_ref().and_then(|moved| moved.model.as_ref()),
+        of.way.as_ref().and_then(|way| serde_json::to_string(way).ok()),
     ])?;
     Ok(())
 }
@@ -362,6 +364,8 @@ fn send_of(row: &Found<'_>) -> rusqlite::Result<SendRecord> {
         began: number_or_none(row, "began")?,
         moved,
         may_run_twice: row.get("may_run_twice")?,
+        // What somebody else wrote there is nothing.
+        way: row.get::<Option<String>>("way")?.and_then(|way| serde_json::from_str(&way).ok()),
         head: number_or_none(row, "head")?,
         status: row.get("status")?,
         request_id: row.get("request_id")?,

@@ -79,13 +79,14 @@ const STEPS: [&str; 2] = [
         PRIMARY KEY (run, call, send)
     ) WITHOUT ROWID;
     CREATE INDEX sends_request_id ON sends (request_id) WHERE request_id IS NOT NULL;",
-    // Version 2: calls that go to another upstream.
+    // Version 2: calls that go to another upstream, and how a send went where there are several ways, as JSON.
     "ALTER TABLE calls ADD COLUMN pool TEXT;
     ALTER TABLE calls ADD COLUMN bound TEXT;
     ALTER TABLE sends ADD COLUMN moved_why TEXT;
     ALTER TABLE sends ADD COLUMN moved_upstream TEXT;
     ALTER TABLE sends ADD COLUMN moved_lane TEXT;
-    ALTER TABLE sends ADD COLUMN moved_model TEXT;",
+    ALTER TABLE sends ADD COLUMN moved_model TEXT;
+    ALTER TABLE sends ADD COLUMN way TEXT;",
 ];
 
 /// The version of what is there; 0: nothing is.

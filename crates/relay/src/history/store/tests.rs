@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::clock::drawn;
-use crate::history::record::{ClosedRecord, FailedRecord, SendRecord, State, Tokens, WaitRecord, WaitWhy};
+use crate::history::record::{
+    ClosedRecord, FailedRecord, MissedRecord, SendRecord, State, Tokens, WaitRecord, WaitWhy, WayRecord,
+};
 use crate::history::tests::call;
 
 /// A folder that goes with its test.
@@ -73,6 +75,10 @@ pub(in crate::history) fn full(number: u64) -> CallRecord {
                 began: Some(5_011),
                 moved: None,
                 may_run_twice: true,
+                way: Some(WayRecord {
+                    by: None,
+                    missed: vec![MissedRecord { by: "direct".to_owned(), why: "dns".to_owned() }],
+                }),
                 ..SendRecord::default()
             },
         ],

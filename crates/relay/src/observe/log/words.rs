@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use relay_core::alert::{Alert, State};
 use relay_core::config::LogLevel;
-use relay_core::event::{CallId, Closing, Event, Labels, Outcome, Transport};
+use relay_core::event::{CallId, Closing, Detour, Event, Labels, Outcome, Transport};
 use relay_core::warm::News;
 
 use super::super::{LaneChange, LaneName, Notice, Warming, What};
 use super::record::{Body, Field, Record};
 
+use crate::upstream::{WayNews, WayWhat};
 use crate::words::{lang, start};
 
 pub(super) fn words(notice: &Notice) -> Option<Record> {
@@ -54,6 +55,7 @@ pub(super) fn words(notice: &Notice) -> Option<Record> {
             (LogLevel::Warn, "accept_failed", start::accept_failed(lang, why, &before))
         }
         Notice::Lane(change) => return Some(lane(change)),
+        Notice::Way(news) => return Some(way(news)),
         Notice::Warming(warming) => return Some(warm(warming)),
         Notice::Alert(alert) => return Some(told(alert)),
     };
@@ -83,6 +85,20 @@ fn lane(LaneChange { lane: LaneName { id, model, upstream }, what }: &LaneChange
     fields.push(("upstream", Field::Name(upstream.to_string())));
     fields.push(("lane", Field::Name(id.clone())));
     Record { level: LogLevel::Info, event: "lane", body: Body::Fields(fields) }
+}
+
+fn way(WayNews { upstream, by, what }: &WayNews) -> Record {
+    let name = |name, value: &str| (name, Field::Name(value.to_owned()));
+    let seconds = |name, span: Duration| (name, Field::Seconds(span.as_secs_f64()));
+    let mut fields = match *what {
+        WayWhat::Left { why, pause, .. } => {
+            vec![name("state", "left"), name("why", why), seconds("pause", pause)]
+        }
+        WayWhat::Back { after } => vec![name("state", "back"), seconds("after", after)],
+        WayWhat::Forgotten => vec![name("state", "forgotten")],
+    };
+    fields.extend([name("by", by), name("upstream", upstream)]);
+    Record { level: LogLevel::Info, event: "way", body: Body::Fields(fields) }
 }
 
 fn told(Alert { kind, state, about, lasted, held_back }: &Alert) -> Record {
@@ -176,7 +192,7 @@ pub(super) fn level(event: &Event) -> LogLevel {
             | Outcome::Broken
             | Outcome::Cut => LogLevel::Info,
         },
-        Event::CallOpened { inherited_sends: 1.., .. } => LogLevel::Debug,
+        Event::CallOpened { inherited_sends: 1.., .. } | Event::WayTaken { .. } => LogLevel::Debug,
         Event::CallOpened { .. }
         | Event::SendStarted { .. }
         | Event::HeadArrived { .. }
@@ -201,6 +217,14 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
             ],
         ),
         Event::SendStarted { send } => ("send", vec![("send", count(send))]),
+        Event::WayTaken { send, detour: Detour { by, missed } } => {
+            let mut fields = vec![("send", count(send)), ("by", Field::name(by.as_deref()))];
+            if !missed.is_empty() {
+                let each: Vec<_> = missed.iter().map(|it| format!("{}({})", it.by, it.why)).collect();
+                fields.push(("missed", Field::Name(each.join(","))));
+            }
+            ("detour", fields)
+        }
         Event::HeadArrived { send, status, .. } => {
             ("head", vec![("send", count(send)), ("status", Field::Count(u64::from(*status)))])
         }

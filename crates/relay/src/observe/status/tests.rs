@@ -86,7 +86,19 @@ fn the_page_has_the_keys_that_are_documented_and_no_others() {
     for news in [News::Loading, News::Again { wait: Duration::ZERO, tries: 2 }] {
         status.notice(&Notice::Warming(Warming { upstream: "home".into(), model: Some("m".into()), news }));
     }
+    let way =
+        |by: &str, what| Notice::Way(WayNews { upstream: "api.example:443".into(), by: by.into(), what });
+    let left = WayWhat::Left { since: Moment::ZERO, why: "dns", pause: Duration::ZERO };
+    for (by, what) in
+        [("http://p", left), ("direct", left), ("http://p", WayWhat::Back { after: Duration::ZERO })]
+    {
+        status.notice(&way(by, what));
+    }
     let page = serde_json::to_value(status.page(Moment::ZERO, Moment::ZERO, lanes)).unwrap();
+    assert_eq!(keys(&page["ways_left"][0]), documented("Ways that are left"));
+    let left =
+        serde_json::json!([{"upstream": "api.example:443", "by": "direct", "why": "dns", "left_for_s": 0.0}]);
+    assert_eq!(page["ways_left"], left);
     assert_eq!(keys(&page["lanes"][0]), documented("Lanes"));
     assert_eq!(keys(&page["lanes"][0]["line"][0]), documented("A lane's line"));
     assert_eq!(page["lanes"][0]["line"][0]["session"], "00000007");

@@ -2,12 +2,12 @@
 
 use http::{HeaderName, HeaderValue};
 use relay_core::BaseUrl;
-use relay_core::config::{Http2, ProxyChoice, Secret, Warm, Websocket};
+use relay_core::config::{Http2, ProxyList, Secret, Warm, Websocket};
 use relay_core::dialect::{ALL, GENERIC};
 use relay_core::units::Invalid;
 
 use super::super::read::{Given, Key};
-use super::{http2, max_running, websocket};
+use super::{http2, max_running, proxies, websocket};
 use std::num::NonZeroU32;
 
 /// What an `[upstream.NAME]` says.
@@ -21,7 +21,7 @@ pub(in crate::settings) struct UpstreamDraft {
     pub(in crate::settings) strip_v1: Option<bool>,
     pub(in crate::settings) http2: Option<Http2>,
     pub(in crate::settings) websocket: Option<Websocket>,
-    pub(in crate::settings) proxy: Option<ProxyChoice>,
+    pub(in crate::settings) proxy: Option<ProxyList>,
     pub(in crate::settings) max_running: Option<NonZeroU32>,
     pub(in crate::settings) warm: Option<Warm>,
     pub(in crate::settings) warm_on_start: Option<bool>,
@@ -98,10 +98,10 @@ pub(in crate::settings) const UPSTREAM: &[Key<UpstreamDraft>] = &[
     },
     Key {
         name: "proxy",
-        shape: "choice or URL",
+        shape: "choice, URL or list",
         default: "",
-        doc: "The proxy on the way there: `system`, `none` or an address. Not set: as `[relay]` says.",
-        set: |upstream, given| given.parsed().map(|value| upstream.proxy = Some(value)),
+        doc: "The proxy on the way there: `system`, `none` or an address, or several in their order. Not set: as `[relay]` says.",
+        set: |upstream, given| proxies(given).map(|value| upstream.proxy = Some(value)),
     },
     Key {
         name: "max_running",

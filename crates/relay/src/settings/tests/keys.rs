@@ -2,7 +2,8 @@
 
 use super::*;
 use relay_core::config::{
-    Desktop, Http2, LogFormat, LogLevel, LogSettings, OtlpSettings, ProxyChoice, Waiting, Websocket,
+    Desktop, Http2, LogFormat, LogLevel, LogSettings, OtlpSettings, ProxyChoice, ProxyList, Waiting,
+    Websocket,
 };
 use relay_core::gate::Preset;
 use relay_core::{ClientLimit, Profile, ProfileOverrides};
@@ -342,6 +343,7 @@ fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
         max_running = 12
         [upstream.openai]
         headers = { "openai-organization" = "org" }
+        proxy = ["http://me:pw@proxy.example", "system", "direct"]
         [upstream.chatgpt]
         url = "https://eu.example.com/backend-api/codex"
         "#,
@@ -351,13 +353,15 @@ fn every_key_of_an_upstream_is_read_and_a_shipped_one_is_changed_key_by_key() {
         mine.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     assert_eq!(headers, [("x-many", &b"1"[..]), ("x-many", b"2"), ("x-team", b"blue")]);
     assert_eq!((mine.allow_plaintext, mine.strip_v1), (true, Some(true)));
-    assert_eq!((mine.http2, &mine.proxy), (Some(Http2::Off), &Some(ProxyChoice::Direct)));
+    assert_eq!((mine.http2, &mine.proxy), (Some(Http2::Off), &Some(ProxyChoice::Direct.into())));
     assert_eq!(mine.websocket, Some(Websocket::Refuse));
     assert_eq!(mine.max_running.map(NonZeroU32::get), Some(12));
     assert_eq!(mine.api_key.as_ref().map(|key| key.expose()), Some("sk-mine"));
     assert!(!format!("{mine:?}").contains("blue") && !format!("{mine:?}").contains("sk-mine"));
     let openai = config.upstreams.get("openai").unwrap();
     assert_eq!((openai.url.to_string().as_str(), openai.headers.len()), ("https://api.openai.com/v1", 1));
+    let proxies = ["http://me:pw@proxy.example", "system", "none"].map(|choice| choice.parse().unwrap());
+    assert_eq!(openai.proxy, Some(ProxyList::of(proxies.to_vec()).unwrap()));
     assert!(config.upstreams.get("chatgpt").is_some_and(Upstream::strips_v1));
     assert_eq!(config.upstreams.len(), 5);
 }
@@ -632,6 +636,10 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("limits", "message = \"1KiB\"", "is too small", "allowed is 64KiB to 1GiB"),
     ("relay", "proxy = \"proxy:3128\"", "is no proxy", "http://proxy.example:3128"),
     ("upstream.openai", "proxy = \"ftp://s3cret@p\"", "has a scheme that no proxy has", "socks5h"),
+    ("relay", "proxy = []", "is an empty list", "[\"http://proxy.example:3128\", \"direct\"]"),
+    ("relay", "proxy = [\"none\", 8]", "is a number, not text", "quotes"),
+    ("relay", "proxy = [\"http://p\", \"p\"]", "is no proxy", "socks5h"),
+    ("relay", "proxy = [\"direct\", \"none\"]", "names the same proxy twice", "up to 8"),
     ("limits", "connections = 0", "is out of range", "from 1 to 1000000"),
     ("limits", "head = \"1KiB\"", "is too small", "allowed is 8KiB to 16MiB"),
     ("limits", "stall = 3", "has no unit", "\"3s\" is seconds"),

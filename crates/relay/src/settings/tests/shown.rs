@@ -136,14 +136,24 @@ fn no_secret_is_shown() {
         headers = { "x-a" = "hunter2", "x-b" = ["hunter2", "2"] }
         [upstream.other]
         url = "http://localhost:2"
+        proxy = [
+            "http://me:hunter2@p.example", # or "http://me:hunter2@q.example"
+            "direct",
+        ]
         [upstream.other.headers]
         x-c = "hunter2"
+        [upstream.openai]
+        proxy = [
+            "direct", # not "http://me:hunter2@q.example"
+        ]
     "#;
     for variables in [&[][..], &[("STEADY_RELAY_TOKEN", "hunter2hunter2hunter2")]] {
         let loaded = load_all(text, variables, Flags::default()).unwrap();
         assert!(!format!("{loaded:?}").contains("hunter2"));
         assert_eq!(of(&loaded, "[relay]", "token").0, Some("\"…\""));
         assert_eq!(of(&loaded, "[upstream.mine]", "api_key").0, Some("\"…\""));
+        assert_eq!(of(&loaded, "[upstream.other]", "proxy").0, Some("[\"…\", \"direct\"]"));
+        assert_eq!(of(&loaded, "[upstream.openai]", "proxy").0, Some("[\"direct\"]"));
         let headers = Some("{ \"x-a\" = \"…\", \"x-b\" = \"…\" }");
         assert_eq!(of(&loaded, "[upstream.mine]", "headers").0, headers);
         assert_eq!(of(&loaded, "[upstream.other]", "headers").0, Some("{ \"x-c\" = \"…\" }"));

@@ -210,7 +210,12 @@ async fn the_letter_case_of_header_names_survives_the_whole_way() {
                 request.headers_mut().insert("host", origin.to_string().parse().unwrap());
                 *request.extensions_mut() = forwardable_extensions(came.extensions().clone());
                 let sent = upstreams
-                    .send(Ask { way: Way::straight(origin), request, fresh: false, may_reuse_stale: false })
+                    .send(Ask {
+                        way: Way::straight(origin).into(),
+                        request,
+                        fresh: false,
+                        may_reuse_stale: false,
+                    })
                     .await;
                 sent.map_err(|failed| failed.detail).map(|answer| {
                     let (parts, body) = answer.into_parts();

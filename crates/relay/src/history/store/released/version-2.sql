@@ -73,6 +73,7 @@ CREATE TABLE sends (
     moved_upstream TEXT,
     moved_lane TEXT,
     moved_model TEXT,
+    way TEXT,
     PRIMARY KEY (run, call, send)
 ) WITHOUT ROWID;
 CREATE INDEX sends_request_id ON sends (request_id) WHERE request_id IS NOT NULL;
@@ -81,10 +82,10 @@ INSERT INTO runs VALUES (2, 1796050000000, NULL, 'run', '0.1.0', 4712);
 INSERT INTO calls VALUES (1, 1, 1796040131012, 'codex', 'openai_responses', 'generation', 'http', 'openai', 'gpt-x', 'interactive', '0f3a', 'client-1', 0, 'closed', 0, 84000, 'served', NULL, 200, 3, 65300, 92000, 'broken_stream', 1, 1, 1204, 18332, 51200, 48000, 912, 'main', NULL);
 INSERT INTO calls VALUES (1, 2, 1796040140000, 'claude_code', 'anthropic', 'generation', 'http', 'anthropic', NULL, 'patient', '77b1', NULL, 2, 'closed', 40, NULL, 'gave_up', 'patience_spent', 503, 42, 3600000, 3610000, 'overloaded', 42, 0, 99, 120, NULL, NULL, NULL, 'main', 'encrypted_content');
 INSERT INTO calls VALUES (2, 1, 1796050001000, 'other', 'generic', 'other', 'websocket', 'api.example', 'm', 'strict', '9c', NULL, 0, 'waiting', 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO sends VALUES (1, 1, 1, NULL, NULL, NULL, NULL, NULL, NULL, 10, 0, 230, 503, 'req_1', 240, 'at_capacity', 'refused', 'server_is_overloaded', 'code `server_is_overloaded`', 4000, 100, 0, 0, NULL, NULL, NULL, NULL);
-INSERT INTO sends VALUES (1, 1, 2, 'told', 240, 4000, 4300, NULL, 0, 4550, 0, 5000, 200, NULL, 21000, 'broken_stream', 'maybe_ran', NULL, NULL, NULL, NULL, NULL, NULL, 'failed', 'second', '5e9d', 'gpt-y');
-INSERT INTO sends VALUES (1, 1, 3, 'line', 21000, NULL, 61000, 5, 2, 82000, 1, 83500, 200, 'req_3', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO sends VALUES (1, 2, 1, 'cut', 0, 2000, 2000, NULL, 0, 2000, 0, NULL, NULL, NULL, 2100, 'never_sent', 'never_sent', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO sends VALUES (1, 2, 42, 'backoff', 3500000, 60000, 60000, NULL, 0, 3600000, 0, 3600100, 503, NULL, 3600100, 'overloaded', 'refused', NULL, 'status 503', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO sends VALUES (2, 1, 1, 'line', 0, NULL, NULL, 3, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO sends VALUES (1, 1, 1, NULL, NULL, NULL, NULL, NULL, NULL, 10, 0, 230, 503, 'req_1', 240, 'at_capacity', 'refused', 'server_is_overloaded', 'code `server_is_overloaded`', 4000, 100, 0, 0, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO sends VALUES (1, 1, 2, 'told', 240, 4000, 4300, NULL, 0, 4550, 0, 5000, 200, NULL, 21000, 'broken_stream', 'maybe_ran', NULL, NULL, NULL, NULL, NULL, NULL, 'failed', 'second', '5e9d', 'gpt-y', '{"missed":[{"by":"direct","why":"dns"}]}');
+INSERT INTO sends VALUES (1, 1, 3, 'line', 21000, NULL, 61000, 5, 2, 82000, 1, 83500, 200, 'req_3', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO sends VALUES (1, 2, 1, 'cut', 0, 2000, 2000, NULL, 0, 2000, 0, NULL, NULL, NULL, 2100, 'never_sent', 'never_sent', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '{"by":"direct","missed":[{"by":"http://proxy.example:3128","why":"refused"}]}');
+INSERT INTO sends VALUES (1, 2, 42, 'backoff', 3500000, 60000, 60000, NULL, 0, 3600000, 0, 3600100, 503, NULL, 3600100, 'overloaded', 'refused', NULL, 'status 503', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO sends VALUES (2, 1, 1, 'line', 0, NULL, NULL, 3, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 PRAGMA user_version = 2;
