@@ -49,6 +49,7 @@ pub mod overrides;
 pub mod preamble;
 pub mod profile;
 pub mod redact;
+pub mod renewal;
 pub mod retry_after;
 pub mod sse;
 pub mod units;
