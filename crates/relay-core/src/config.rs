@@ -3,10 +3,14 @@
 //! of a profile (that is `profile`). Every default is here, with its reason.
 
 mod alerts;
+mod credential;
 mod snapshots;
 mod upstream;
 
 pub use alerts::{AlertSettings, WebhookUrl};
+pub use credential::{
+    Credential, Held, OAuth, REFRESH_BEFORE, REFRESH_TOKEN, Source, TokenRequest, TokenUrl,
+};
 pub use snapshots::SnapshotSettings;
 pub use upstream::{Http2, ProxyChoice, ProxyUrl, Secret, Upstream, UpstreamChoice, Warm, Websocket};
 
@@ -48,6 +52,8 @@ pub struct Config {
     pub profiles: BTreeMap<String, Profile>,
     /// Every upstream by name: the four that ship, as changed, and the user's own.
     pub upstreams: BTreeMap<String, Upstream>,
+    /// Every credential of the relay's own by name. None unless somebody sets one: clients bring theirs.
+    pub credentials: BTreeMap<String, Credential>,
     /// When upstreams whose entry does not say are spoken to over HTTP/2.
     pub http2: Http2,
     /// What becomes of WebSockets to upstreams whose entry does not say.
@@ -86,6 +92,9 @@ pub struct Config {
     pub lang: Option<Lang>,
     /// The folder for what outlives a restart. `None`: nothing tells where that could be, so nothing outlives it.
     pub state_dir: Option<PathBuf>,
+    /// The folder for tokens that were issued: below the one above, and kept where a relay leaves nothing else behind. A
+    /// refresh token may be good once, so whoever uses it has to keep the next one.
+    pub credentials_dir: Option<PathBuf>,
     /// The port at which metrics are read. Off: nobody should listen whom nobody asks.
     pub metrics_port: Option<u16>,
 }
@@ -105,6 +114,7 @@ impl Default for Config {
             numbers: ProfileOverrides::default(),
             profiles: shipped_profiles(),
             upstreams: shipped_upstreams(),
+            credentials: BTreeMap::new(),
             http2: Http2::default(),
             websocket: Websocket::default(),
             proxy: ProxyChoice::default(),
@@ -124,6 +134,7 @@ impl Default for Config {
             snapshots: SnapshotSettings::default(),
             lang: None,
             state_dir: None,
+            credentials_dir: None,
             metrics_port: None,
         }
     }

@@ -1,5 +1,6 @@
 //! What a request carries, and who issued it: the ground on which a relay without settings picks an upstream.
-//! Not a check of the credential. Nothing here logs, keeps or returns one. And the lending of a key of our own.
+//! Not a check of the credential. Nothing here logs, keeps or returns one. And the lending of a key of our own, whose having
+//! is not here (that is [`crate::credentials`]).
 //!
 //! Every header that can hold a credential is judged, because clients send two at once (Claude Code does
 //! when both of its variables are set) and the one that is not looked at would go to the wrong house.
@@ -31,6 +32,15 @@ static SIGNED: [HeaderName; 3] = [
 ];
 const ACCOUNT_ID: HeaderName = HeaderName::from_static("chatgpt-account-id");
 const FEDRAMP: HeaderName = HeaderName::from_static("x-openai-fedramp");
+/// What says besides whose a request is.
+static ACCOUNTS: [HeaderName; 6] = [
+    ACCOUNT_ID,
+    FEDRAMP,
+    HeaderName::from_static("openai-organization"),
+    HeaderName::from_static("openai-project"),
+    HeaderName::from_static("x-goog-user-project"),
+    http::header::COOKIE,
+];
 /// Who signs the access tokens of a ChatGPT sign-in.
 const OPENAI_AUTH: &str = "https://auth.openai.com";
 /// "OpenAI" in base64: it stands in the middle of every key that OpenAI makes.
@@ -190,13 +200,21 @@ fn is_gemini_key(secret: &str) -> bool {
 
 /// Adds a key to a request that carries no credential at all; any other keeps its own.
 pub fn lend(key: &str, headers: &mut HeaderMap, path_and_query: &str) {
-    if judge(headers, path_and_query) != Verdict::None {
-        return;
+    if judge(headers, path_and_query) == Verdict::None {
+        put(key, None, headers, path_and_query);
     }
+}
+
+/// Puts a key where a service looks for it: into this header as it is, or into the one that such keys usually have.
+pub(crate) fn put(key: &str, header: Option<&HeaderName>, headers: &mut HeaderMap, path_and_query: &str) {
     // Anthropic takes its keys in a header of their own, and its sign-in tokens like everybody else. So does Google,
     // which refuses a key in the other one, except on the paths that it made for OpenAI's clients.
     let path = path_and_query.split('?').next().unwrap_or_default();
-    let (name, value) = if key.starts_with("sk-ant-api") {
+    let (name, value) = if let Some(header) = header.filter(|header| **header != AUTHORIZATION) {
+        (header.clone(), HeaderValue::from_str(key))
+    } else if header.is_some() {
+        (AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {key}")))
+    } else if key.starts_with("sk-ant-api") {
         (HeaderName::from_static("x-api-key"), HeaderValue::from_str(key))
     } else if is_gemini_key(key) && !path.contains("/openai/") {
         (GOOGLE_KEY.clone(), HeaderValue::from_str(key))
@@ -208,6 +226,43 @@ pub fn lend(key: &str, headers: &mut HeaderMap, path_and_query: &str) {
         value.set_sensitive(true);
         headers.insert(name, value);
     }
+}
+
+/// Whether credentials travel in this header.
+pub(crate) fn is_key_header(name: &HeaderName) -> bool {
+    JUDGED.contains(name)
+}
+
+/// Takes all that says whose a request is from its headers, and what is in `also`. What stays keeps its order.
+pub(crate) fn strip(headers: &mut HeaderMap, also: Option<&HeaderName>) {
+    let is_theirs = |name: &HeaderName| {
+        JUDGED.contains(name) || SIGNED.contains(name) || ACCOUNTS.contains(name) || also == Some(name)
+    };
+    if !headers.keys().any(is_theirs) {
+        return;
+    }
+    let mut kept = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers.iter().filter(|(name, _)| !is_theirs(name)) {
+        kept.append(name.clone(), value.clone());
+    }
+    *headers = kept;
+}
+
+/// A path and query without the keys in it; `None` where there is none.
+pub(crate) fn without_query_key(path_and_query: &str) -> Option<String> {
+    let (path, query) = path_and_query.split_once('?')?;
+    let is_key = |pair: &&str| pair.starts_with("key=");
+    query.split('&').find(is_key)?;
+    let kept: Vec<_> = query.split('&').filter(|pair| !is_key(pair)).collect();
+    Some(if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) })
+}
+
+/// Whose sign-in this is, if it is one: it belongs to the client that made it.
+pub(crate) fn sign_in_of(secret: &str) -> Option<&'static str> {
+    if secret.starts_with("sk-ant-oat") || secret.starts_with("sk-ant-ort") {
+        return Some("Claude");
+    }
+    claims(secret).is_some_and(|claims| claims.iss == OPENAI_AUTH).then_some("ChatGPT")
 }
 
 /// The credential headers that hold something, in a fixed order.
@@ -351,9 +406,18 @@ impl fmt::Debug for AccountKey {
 /// The key of the account that a request acts for.
 #[must_use]
 pub fn account_key(headers: &HeaderMap, path_and_query: &str) -> AccountKey {
+    keyed(|part| account(headers, path_and_query, part))
+}
+
+/// The same of a credential of the relay's own: its name, since what it holds is renewed.
+pub(crate) fn own_account_key(name: &str) -> AccountKey {
+    keyed(|part| own_account(name, part))
+}
+
+fn keyed(parts: impl FnOnce(&mut dyn FnMut(&[u8]))) -> AccountKey {
     static KEYED: OnceLock<RandomState> = OnceLock::new();
     let mut hasher = KEYED.get_or_init(RandomState::new).build_hasher();
-    account(headers, path_and_query, &mut |part| {
+    parts(&mut |part| {
         hasher.write_usize(part.len());
         hasher.write(part);
     });
@@ -364,12 +428,27 @@ pub fn account_key(headers: &HeaderMap, path_and_query: &str) -> AccountKey {
 /// is neither kept nor shown.
 #[must_use]
 pub fn account_material(headers: &HeaderMap, path_and_query: &str) -> Vec<u8> {
+    material(|part| account(headers, path_and_query, part))
+}
+
+/// The same of a credential of the relay's own.
+pub(crate) fn own_account_material(name: &str) -> Vec<u8> {
+    material(|part| own_account(name, part))
+}
+
+fn material(parts: impl FnOnce(&mut dyn FnMut(&[u8]))) -> Vec<u8> {
     let mut material = Vec::new();
-    account(headers, path_and_query, &mut |part| {
+    parts(&mut |part| {
         material.extend_from_slice(&(part.len() as u64).to_le_bytes());
         material.extend_from_slice(part);
     });
     material
+}
+
+/// No header has a name like the first part.
+fn own_account(name: &str, part: &mut dyn FnMut(&[u8])) {
+    part(b"the relay's own");
+    part(name.as_bytes());
 }
 
 /// The account that a request acts for, part by part.

@@ -18,6 +18,7 @@ use crate::answer::Answer;
 use crate::body::{Passing, SendBody};
 use crate::clock::sleep_until;
 use crate::credential::AccountKey;
+use crate::credentials::Lent;
 use crate::headers::{announced, forwardable_answer, forwardable_extensions};
 use crate::open::{OpenCall, Waited};
 use crate::parked::park;
@@ -34,6 +35,8 @@ pub(crate) struct Order {
     pub(crate) target: Target,
     pub(crate) way: Way,
     pub(crate) account: AccountKey,
+    /// The relay's own credential, where it is sent with that.
+    pub(crate) lent: Option<Lent>,
     /// A body too large to keep, until its one send has taken it.
     pub(crate) passing: Option<Passing>,
     /// The answer passes as it comes, unread.
@@ -86,6 +89,7 @@ impl Drive {
                         if self.order.warms && failure.fault == Fault::ModelLoading {
                             self.open.shared().warming.ring(&self.order.target.upstream.name);
                         }
+                        let failure = self.renewed(failure).await;
                         self.open.failed(failure);
                     }
                 },
@@ -116,14 +120,31 @@ impl Drive {
         in_our_words(Own { status: 200, content_type: EVENT_STREAM, body, refuse_retry: false })
     }
 
+    /// The failure of a send, which may be worth another with a newer credential of the relay's own.
+    async fn renewed(&mut self, mut failure: Failure) -> Failure {
+        let now = self.open.now();
+        let may_renew = self.open.call().may_renew(now);
+        if let Some(lent) = self.order.lent.as_ref().filter(|_| may_renew) {
+            failure.renewed = lent.renews(self.open.shared(), &failure).await;
+        }
+        failure
+    }
+
     async fn send(&mut self, fresh: bool) -> Sent {
+        let shared = Arc::clone(self.open.shared());
+        let key = match &mut self.order.lent {
+            Some(lent) => lent.key(&shared).await.map(Some),
+            None => Ok(None),
+        };
         let sent = self.open.now();
         self.open.sends();
-        let shared = Arc::clone(self.open.shared());
-        let ask = match self.ask(fresh) {
-            Ok(ask) => ask,
+        let (key, mut ask) = match key.and_then(|key| Ok((key, self.ask(fresh)?))) {
+            Ok(ready) => ready,
             Err(failure) => return Sent::Failed(*failure, None),
         };
+        if let Some(key) = key {
+            key.put(ask.request.headers_mut(), self.order.target.path_and_query.as_str());
+        }
         let by = self.first_byte_by(sent);
         let sending = shared.upstreams.send(ask);
         let answered = tokio::select! {

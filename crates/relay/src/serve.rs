@@ -478,7 +478,8 @@ fn may_lend(
     verdict: &Verdict,
     target: &Target,
 ) -> Result<(), guard::Refusal> {
-    if target.upstream.adds_nothing() || *verdict != Verdict::None {
+    let brings_own = *verdict != Verdict::None && !target.upstream.replace_credential;
+    if target.upstream.adds_nothing() || brings_own {
         return Ok(());
     }
     if session.is_some_and(|session| !shared.guard.is_token(&session.key().to_string())) {

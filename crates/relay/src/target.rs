@@ -67,6 +67,10 @@ pub struct Upstream {
     pub url: BaseUrl,
     /// A key for requests that carry no credential.
     pub api_key: Option<Secret>,
+    /// The name of a credential of the relay's own, for the same.
+    pub credential: Option<String>,
+    /// Whether that takes the place of what a request carries.
+    pub replace_credential: bool,
     /// Headers that are added to every request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Whether recognised credentials may go there without TLS.
@@ -106,6 +110,8 @@ impl Upstream {
             via: OnceLock::new(),
             url: url.clone(),
             api_key: entry.api_key.clone(),
+            credential: entry.credential.clone(),
+            replace_credential: entry.replace_credential,
             headers: entry.headers.clone(),
             allow_plaintext: entry.allow_plaintext,
             v1: if entry.strips_v1() { V1::Strip } else { V1::Add },
@@ -152,7 +158,12 @@ impl Upstream {
 
     /// Whether it gets requests with the headers that came, and no others.
     pub(crate) fn adds_nothing(&self) -> bool {
-        self.api_key.is_none() && self.headers.is_empty()
+        self.lends_nothing() && self.headers.is_empty()
+    }
+
+    /// Whether it has no credential of the relay's own.
+    pub(crate) fn lends_nothing(&self) -> bool {
+        self.api_key.is_none() && self.credential.is_none()
     }
 
     /// These headers with those of this upstream.

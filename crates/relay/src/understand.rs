@@ -26,6 +26,7 @@ use crate::body::{self, Passing};
 use crate::body_text::{Read, Written};
 use crate::clock::RealDice;
 use crate::credential::{AccountKey, account_key, account_material};
+use crate::credentials::{self, Lent};
 use crate::decode::Encoding;
 use crate::drive::{Drive, Order};
 use crate::headers::{forwardable, forwardable_extensions};
@@ -170,11 +171,14 @@ impl Understood {
         self,
         shared: &Arc<Shared>,
         parts: Parts,
-        target: Target,
+        mut target: Target,
         (kept, passing): (Option<(Bytes, body::Place)>, Option<Passing>),
     ) -> Drive {
         let (opened, untouched) = (self.opened, self.wishes.off);
-        let account = account_key(&parts.headers, target.path_and_query.as_str());
+        let mut headers = forwardable(&parts.headers);
+        let lent = credentials::of_request(shared, &mut target, &mut headers);
+        let by_client = || account_key(&parts.headers, target.path_and_query.as_str());
+        let account = lent.as_ref().map_or_else(by_client, Lent::account);
         let body = KeptBody::new(account.number(), self.written, kept, self.hash);
         let (profile_name, profile) =
             profile::of(&shared.config, self.by.as_ref(), &self.client, &self.wishes);
@@ -184,14 +188,13 @@ impl Understood {
             *at + wait::after(failure, &mut wait::Steps::default(), &profile, &mut dice)
         });
         let asked = self.asked(shared, opened);
-        let mut headers = forwardable(&parts.headers);
         target.upstream.lend_key(&mut headers, target.path_and_query.as_str());
         shared.hop.mark(&mut headers, &parts.headers, &target.upstream);
         if self.early(shared).is_some() {
             // The head of a stream that begins early names no encoding.
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
-        let lane = self.lane(shared, &target, &headers, account);
+        let lane = self.lane(shared, &target, (&headers, lent.as_ref()), account);
         let labels = Labels {
             client: self.client.kind.name(),
             dialect: self.route.dialect.name(),
@@ -244,7 +247,8 @@ impl Understood {
         let extensions = forwardable_extensions(extensions);
         let model = self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let warms = target.upstream.warm.as_ref().is_some_and(|warm| warm.is_for(model));
-        let order = Order { method, headers, extensions, target, way, account, passing, untouched, warms };
+        let order =
+            Order { method, headers, extensions, target, way, account, lent, passing, untouched, warms };
         // That of the call, which may have begun before this request of its client.
         let opened = open.call().opened();
         Drive { open, order, asked, rules, opened }
@@ -289,14 +293,21 @@ impl Understood {
     }
 
     /// The lane of the call, which the account tells that the request is sent for: a key that is lent, or a header
-    /// that the upstream's entry adds, makes another one. What asks no model for an answer shares one without a model.
-    fn lane(&self, shared: &Shared, target: &Target, headers: &HeaderMap, came: AccountKey) -> Arc<Lane> {
+    /// that the upstream's entry adds, makes another one, and so does a credential of the relay's own. What asks no model for an answer shares one without a model.
+    fn lane(
+        &self,
+        shared: &Shared,
+        target: &Target,
+        (headers, lent): (&HeaderMap, Option<&Lent>),
+        came: AccountKey,
+    ) -> Arc<Lane> {
         let model = self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let generation = self.route.operation == Operation::Generation;
         let upstream = &target.upstream;
         let path = target.path_and_query.as_str();
         let headers = upstream.with_headers(headers);
-        let account = if upstream.adds_nothing() { came } else { account_key(&headers, path) };
+        let account =
+            if upstream.adds_nothing() || lent.is_some() { came } else { account_key(&headers, path) };
         let made = Made {
             origin: &upstream.origin,
             upstream: &upstream.url,
@@ -305,7 +316,8 @@ impl Understood {
             model: model.filter(|_| generation),
             places: self.places(target),
         };
-        shared.lanes.lane(&made, || account_material(&headers, path))
+        let by_headers = || account_material(&headers, path);
+        shared.lanes.lane(&made, || lent.map_or_else(by_headers, Lent::account_material))
     }
 
     /// Whether it would be self-contained if its client sent the whole input, as it does over a new WebSocket.

@@ -52,6 +52,7 @@ impl FromStr for Secret {
 
 /// The one upstream that everything goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one of it")]
 pub enum UpstreamChoice {
     /// The entry of this name, which exists.
     Named(String),
@@ -68,6 +69,10 @@ pub struct Upstream {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// A key of the relay's own, for requests that carry no credential. `None`: such requests stay without one.
     pub api_key: Option<Secret>,
+    /// The name of a credential of the relay's own, which exists, for the same. Never beside a key.
+    pub credential: Option<String>,
+    /// Whether that takes the place of what a request carries. False: a client's own credential is its own affair.
+    pub replace_credential: bool,
     /// Whether a cloud credential may go there in the clear. False: anyone on the way could read it.
     pub allow_plaintext: bool,
     /// Whether a `/v1` at the start of the request's path is dropped. `None`: as the URL suggests.
@@ -95,6 +100,8 @@ impl Upstream {
             url,
             headers: Vec::new(),
             api_key: None,
+            credential: None,
+            replace_credential: false,
             allow_plaintext: false,
             strip_v1: None,
             http2: None,

@@ -74,6 +74,8 @@ pub enum Check {
     Proxy,
     /// The files of certificates that are named are there.
     Certificates,
+    /// Credentials of the relay's own can be had.
+    Credentials,
     /// The service that starts the relay works.
     Service,
     /// Clients point where something answers.
@@ -98,7 +100,7 @@ pub enum Check {
 
 impl Check {
     /// Every one, in the order of the report.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Settings,
         Self::Port,
         Self::Version,
@@ -111,6 +113,7 @@ impl Check {
         Self::Clock,
         Self::Proxy,
         Self::Certificates,
+        Self::Credentials,
         Self::Service,
         Self::ClientAddress,
         Self::ClientProxy,
@@ -139,6 +142,7 @@ impl Check {
             Self::Clock => "clock",
             Self::Proxy => "proxy",
             Self::Certificates => "certificates",
+            Self::Credentials => "credentials",
             Self::Service => "service",
             Self::ClientAddress => "client-address",
             Self::ClientProxy => "client-proxy",

@@ -19,7 +19,7 @@ use relay_core::event::{CallId, Closing, Event, Labels, Outcome};
 use relay_core::gate::View;
 use relay_core::{Fault, Moment};
 
-use super::{LaneName, Notice, Observer, What};
+use super::{CredentialNews, LaneName, Notice, Observer, What};
 
 /// The `content-type` of what is read.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -84,6 +84,12 @@ struct Reason {
     reason: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfCredential {
+    credential: Name,
+    outcome: &'static str,
+}
+
 /// Makes a histogram with these limits.
 #[derive(Clone, Copy)]
 struct Buckets(&'static [f64]);
@@ -108,6 +114,7 @@ struct Open {
 struct Names {
     upstreams: BTreeSet<Arc<str>>,
     models: BTreeSet<Arc<str>>,
+    credentials: BTreeSet<Arc<str>>,
 }
 
 /// The name of something, unless too many have one already.
@@ -153,6 +160,7 @@ pub struct Metrics {
     notices: Family<Whither, Counter>,
     refused: Family<Reason, Counter>,
     shuts: Family<Why, Counter>,
+    renewals: Family<OfCredential, Counter>,
     waits: Histograms,
     commits: Histograms,
     times: Histograms,
@@ -180,6 +188,7 @@ impl Default for Metrics {
             notices: Family::default(),
             refused: Family::default(),
             shuts: Family::default(),
+            renewals: Family::default(),
             waits: Family::new_with_constructor(Buckets(&WAITS)),
             commits: Family::new_with_constructor(Buckets(&TIMES)),
             times: Family::new_with_constructor(Buckets(&TIMES)),
@@ -232,6 +241,8 @@ impl Metrics {
         let refused = "Requests that the relay itself turned away";
         ours.register("requests_refused", refused, self.refused.clone());
         ours.register("lanes_shut", "Times that a lane shut", self.shuts.clone());
+        let renewals = "Renewals of the relay's own credentials that ended";
+        ours.register("credential_renewals", renewals, self.renewals.clone());
         ours.register("wait_seconds", "Time that a call waited between its sends", self.waits.clone());
         let commits = "Time from the accept of a call until its answer begins";
         ours.register("commit_seconds", commits, self.commits.clone());
@@ -376,6 +387,14 @@ impl Observer for Metrics {
                 if let What::LaneShut { why, .. } = change.what {
                     self.shuts.get_or_create(&Why { why: why.name() }).inc();
                 }
+            }
+            Notice::Credential { name, news } => {
+                let credential = named(&mut self.board().names.credentials, name);
+                let outcome = match news {
+                    CredentialNews::Renewed => "renewed",
+                    CredentialNews::Failed { .. } => "failed",
+                };
+                self.renewals.get_or_create(&OfCredential { credential, outcome }).inc();
             }
             Notice::Listening { .. }
             | Notice::Advice(_)

@@ -10,7 +10,7 @@ use relay_core::{Fault, Moment};
 use serde::Serialize;
 use tokio::sync::Notify;
 
-use super::{LaneName, Notice, Observer, Warming};
+use super::{CredentialNews, LaneName, Notice, Observer, Warming};
 use crate::clock::tenths;
 use crate::sessions::said::{Held, Sums};
 
@@ -129,6 +129,8 @@ struct Board {
     open: BTreeMap<CallId, Open>,
     /// The warm-ups by upstream and model, as they were last told of.
     warming: BTreeMap<(Box<str>, Option<Box<str>>), News>,
+    /// What became last of the relay's own credentials.
+    credentials: BTreeMap<Box<str>, CredentialNews>,
 }
 
 /// Keeps count.
@@ -186,6 +188,8 @@ pub struct Page {
     lanes: Vec<Lane>,
     /// Models that are being loaded, or were.
     warming: Vec<WarmUp>,
+    /// Credentials of the relay's own that were renewed, or could not be.
+    credentials: Vec<Credential>,
 }
 
 /// The warm-up of a model as the status page shows it.
@@ -210,6 +214,28 @@ impl WarmUp {
             News::GaveUp { tries, .. } => ("gave_up", tries),
         };
         Self { upstream: upstream.to_string(), model: model.as_deref().map(str::to_owned), state, tries }
+    }
+}
+
+/// A credential of the relay's own as the status page shows it.
+#[derive(Debug, Serialize)]
+pub struct Credential {
+    /// Its name in the settings.
+    name: String,
+    /// `renewed`, `failed`, or `failed_for_good`: until its source changes.
+    state: &'static str,
+    /// What went wrong.
+    why: Option<String>,
+}
+
+impl Credential {
+    fn of(name: &str, news: &CredentialNews) -> Self {
+        let (state, why) = match news {
+            CredentialNews::Renewed => ("renewed", None),
+            CredentialNews::Failed { why, for_good: false, .. } => ("failed", Some(why.clone())),
+            CredentialNews::Failed { why, for_good: true, .. } => ("failed_for_good", Some(why.clone())),
+        };
+        Self { name: name.to_owned(), state, why }
     }
 }
 
@@ -386,6 +412,7 @@ impl Status {
             open_calls: board.open.iter().map(|(id, open)| shown(*id, open, now)).collect(),
             lanes: lanes.into_iter().map(|(name, view)| Lane::of(name, view, now)).collect(),
             warming: board.warming.iter().map(|(whose, news)| WarmUp::of(whose, *news)).collect(),
+            credentials: board.credentials.iter().map(|(name, news)| Credential::of(name, news)).collect(),
         }
     }
 }
@@ -483,6 +510,9 @@ impl Observer for Status {
             Notice::TurnedAway { .. } => self.board().totals.requests_refused += 1,
             Notice::Warming(Warming { upstream, model, news }) => {
                 self.board().warming.insert((upstream.clone(), model.clone()), *news);
+            }
+            Notice::Credential { name, news } => {
+                self.board().credentials.insert(name.clone(), news.clone());
             }
             Notice::Listening { .. }
             | Notice::Advice(_)

@@ -51,6 +51,12 @@ pub fn page(lang: Lang, address: &str, page: &Value) -> String {
         let who = format!("{} {}", text("upstream"), text("model"));
         words::warm(lang, &who, text("state"), warm["tries"].as_u64().unwrap_or(0))
     }));
+    // Of one that works nobody has to hear.
+    let credentials = page["credentials"].as_array().map_or(&[][..], Vec::as_slice);
+    let troubled = credentials.iter().filter(|one| one["why"].is_string()).take(MOST);
+    lines.extend(
+        troubled.map(|one| words::credential(lang, one["name"].as_str().unwrap_or("-"), &state(one))),
+    );
     let more = open.len().saturating_sub(MOST) + busy.len().saturating_sub(MOST);
     if more > 0 {
         lines.push(words::more(lang, more as u64));
@@ -121,7 +127,9 @@ mod tests {
             "lanes": [{"upstream": "openai", "model": "gpt-x", "state": "shut", "why": "at_capacity", "waiting": 6,
                        "next_send_in_s": 4.2},
                       {"upstream": "openai", "model": "gpt-y", "state": "open", "why": null, "waiting": 0}],
-            "warming": [{"upstream": "home", "model": "llama3", "state": "loading", "tries": 1}]
+            "warming": [{"upstream": "home", "model": "llama3", "state": "loading", "tries": 1}],
+            "credentials": [{"name": "team", "state": "failed", "why": "it is over"},
+                            {"name": "mine", "state": "renewed", "why": null}]
         })
     }
 
@@ -139,6 +147,7 @@ mod tests {
           openai gpt-x: shut (at_capacity), next in 4.2 s, 6 waiting
         models that were warmed:
           home llama3: loading, tries 1
+        credential team: failed (it is over)
         ");
     }
 

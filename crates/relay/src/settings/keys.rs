@@ -3,10 +3,12 @@
 //! compares the two), not the numbers of a profile (those are `numbers`), and not what one key demands of another (that is `build`).
 
 mod alerts;
+mod credential;
 mod snapshots;
 mod upstream;
 
 pub(super) use alerts::ALERTS;
+pub(super) use credential::{CREDENTIAL, CredentialDraft};
 pub(super) use snapshots::SNAPSHOTS;
 pub(super) use upstream::{UPSTREAM, UpstreamDraft};
 

@@ -2,8 +2,8 @@
 //! Made from the lists in `keys`; nothing is said twice.
 
 use super::keys::{
-    ALERTS, BODIES, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, PROFILE, RELAY, ROUTE, SNAPSHOTS, TIMEOUTS,
-    UPSTREAM, WAITING,
+    ALERTS, BODIES, CLIENT, CODEX, CREDENTIAL, HISTORY, HOLD, LIMITS, LOG, PROFILE, RELAY, ROUTE, SNAPSHOTS,
+    TIMEOUTS, UPSTREAM, WAITING,
 };
 use super::numbers::NUMBERS;
 use super::read::{Key, one_of};
@@ -83,6 +83,13 @@ pub fn reference() -> Vec<SectionDoc> {
             docs(UPSTREAM),
         ),
         section(
+            "[credential.NAME]",
+            "A credential of the relay's own, so that clients need none; an `[upstream.NAME]` names it. Its key comes from one \
+             of `key`, `key_env`, `key_file` and `key_command`, or is a token that is issued at `token_url`. \
+             `docs/credentials.md` has more.",
+            docs(CREDENTIAL),
+        ),
+        section(
             "[profile.NAME]",
             "How hard and how long the relay tries. `interactive`, `batch`, `patient` and `strict` ship, \
              and `codex-retry` and `opencodex`, named after the tools whose numbers they carry. Each can be changed \
@@ -106,7 +113,7 @@ pub fn reference() -> Vec<SectionDoc> {
 }
 
 /// The names of the sections at the top of the file.
-pub(super) const SECTIONS: [&str; 15] = [
+pub(super) const SECTIONS: [&str; 16] = [
     "relay",
     "timeouts",
     "waiting",
@@ -119,6 +126,7 @@ pub(super) const SECTIONS: [&str; 15] = [
     "snapshots",
     "client",
     "upstream",
+    "credential",
     "profile",
     "route",
     "rule",
@@ -146,7 +154,19 @@ pub(super) fn is_public(name: &str) -> bool {
     KNOWN.contains(name)
         && !matches!(
             name,
-            "token" | "headers" | "api_key" | "url" | "upstream" | "proxy" | "webhook" | "command"
+            "token"
+                | "headers"
+                | "api_key"
+                | "url"
+                | "upstream"
+                | "proxy"
+                | "webhook"
+                | "command"
+                | "key"
+                | "key_command"
+                | "refresh_token"
+                | "token_url"
+                | "client_secret"
         )
 }
 

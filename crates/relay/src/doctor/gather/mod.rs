@@ -59,6 +59,8 @@ pub async fn gather(patient: Patient<'_>) -> Facts {
         open_files: machine::open_files(config, places),
         odd_env_files: machine::odd_env_files(places, folder, folders.as_ref()),
         has_tls: config.tls,
+        credentials: config.credentials.len(),
+        flaws: crate::credentials::all_flaws(config).collect(),
         ..Facts::default()
     };
     let relay = RelayAt::of(config);

@@ -82,7 +82,16 @@ fn the_page_has_the_keys_that_are_documented_and_no_others() {
     for news in [News::Loading, News::Again { wait: Duration::ZERO, tries: 2 }] {
         status.notice(&Notice::Warming(Warming { upstream: "home".into(), model: Some("m".into()), news }));
     }
+    let (why, for_good, again) = ("gone".to_owned(), true, false);
+    for news in [CredentialNews::Renewed, CredentialNews::Failed { why, for_good, again }] {
+        status.notice(&Notice::Credential { name: "mine".into(), news });
+    }
     let page = serde_json::to_value(status.page(Moment::ZERO, Moment::ZERO, lanes)).unwrap();
+    assert_eq!(keys(&page["credentials"][0]), documented("Credentials"));
+    assert_eq!(
+        page["credentials"],
+        serde_json::json!([{"name": "mine", "state": "failed_for_good", "why": "gone"}])
+    );
     assert_eq!(keys(&page["lanes"][0]), documented("Lanes"));
     assert_eq!(keys(&page["lanes"][0]["line"][0]), documented("A lane's line"));
     assert_eq!(page["lanes"][0]["line"][0]["session"], "00000007");

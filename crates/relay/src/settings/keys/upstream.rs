@@ -15,6 +15,8 @@ pub(in crate::settings) struct UpstreamDraft {
     pub(in crate::settings) url: Option<BaseUrl>,
     pub(in crate::settings) headers: Option<Vec<(HeaderName, HeaderValue)>>,
     pub(in crate::settings) api_key: Option<Secret>,
+    pub(in crate::settings) credential: Option<String>,
+    pub(in crate::settings) replace_credential: Option<bool>,
     pub(in crate::settings) allow_plaintext: Option<bool>,
     pub(in crate::settings) strip_v1: Option<bool>,
     pub(in crate::settings) http2: Option<Http2>,
@@ -56,6 +58,22 @@ pub(in crate::settings) const UPSTREAM: &[Key<UpstreamDraft>] = &[
         set: |upstream, given| {
             super::super::layers::api_key_of(given.text()?).map(|value| upstream.api_key = Some(value))
         },
+    },
+    Key {
+        name: "credential",
+        shape: "name",
+        default: "",
+        doc: "The `[credential.NAME]` that is added to requests that carry no credential at all, in place of an `api_key`. \
+              Whoever reaches the relay can spend it, and it goes to no other host.",
+        set: |upstream, given| given.text().map(|text| upstream.credential = Some(text.to_owned())),
+    },
+    Key {
+        name: "replace_credential",
+        shape: "true or false",
+        default: "false",
+        doc: "Whether `credential` is sent in place of what a request carries, for clients that must have some key: then none \
+              of the client's own credentials, account headers and cookies go there.",
+        set: |upstream, given| given.flag().map(|value| upstream.replace_credential = Some(value)),
     },
     Key {
         name: "allow_plaintext",
@@ -150,8 +168,8 @@ fn warm(given: &Given<'_>) -> Result<Warm, Invalid> {
     Ok(Warm { model, path: path.to_owned(), body: body.to_owned() })
 }
 
-/// Reads one header to add. Its value is marked as sensitive and stays out of every message.
-fn header((name, value): (&str, &str)) -> Result<(HeaderName, HeaderValue), Invalid> {
+/// Whether a header belongs to the connection, which the relay makes itself.
+pub(super) fn of_the_connection(name: &HeaderName) -> bool {
     const OURS: [&str; 11] = [
         "connection",
         "content-length",
@@ -165,10 +183,15 @@ fn header((name, value): (&str, &str)) -> Result<(HeaderName, HeaderValue), Inva
         "transfer-encoding",
         "upgrade",
     ];
+    OURS.contains(&name.as_str())
+}
+
+/// Reads one header to add. Its value is marked as sensitive and stays out of every message.
+fn header((name, value): (&str, &str)) -> Result<(HeaderName, HeaderValue), Invalid> {
     let name: HeaderName = name.parse().map_err(|_not_a_name| {
         Invalid::new("holds what is no header name", "a name has letters, digits and hyphens")
     })?;
-    if OURS.contains(&name.as_str()) {
+    if of_the_connection(&name) {
         let why = format!("holds `{name}`, which belongs to the connection");
         return Err(Invalid::new(why, "leave it out: the relay sets it itself"));
     }
