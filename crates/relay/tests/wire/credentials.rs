@@ -13,7 +13,7 @@ use relay_sim::{Answer, Reply, Request, Script, Seen, Signal, Upstream};
 use serde_json::json;
 use steady_relay::observe::{CredentialNews, Notice};
 
-use crate::started::Folder;
+use crate::started::{Folder, Serving, program, run};
 use crate::support::{Bench, SOON, TURN, fast, plain};
 
 /// What a service says of a credential that it does not take.
@@ -543,4 +543,104 @@ async fn no_token_is_observed() {
     for token in ["at-1", "at-2", "rt-0", "rt-1", "rt-2"] {
         assert!(!seen.contains(token) && !events.contains(token), "{token}");
     }
+}
+
+/// Every file below a folder, with its text.
+fn files(folder: &std::path::Path) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            all.push((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()));
+        }
+    }
+    all
+}
+
+#[tokio::test]
+async fn a_token_is_in_no_log_and_in_no_file_but_its_own() {
+    let issue = |_: &Seen, number: usize| {
+        let tokens = json!({"access_token": format!("CANARY-at-{number}"), "refresh_token": "CANARY-rt"});
+        Reply::status(200).json(tokens)
+    };
+    let issuer = Upstream::start(Script::by(issue)).await.unwrap();
+    let replies = [Reply::sse(wire::turn("hi")), Reply::status(500).json("{}"), Reply::status(401).json(WHO)];
+    let service = Upstream::start(Script::of(replies)).await.unwrap();
+    let home = Folder::new();
+    let config = format!(
+        "[relay]\nupstream = \"mine\"\n[log]\nlevel = \"trace\"\n[snapshots]\nenabled = true\n\
+         [upstream.mine]\nurl = \"{}\"\ncredential = \"mine\"\n\
+         [credential.mine]\ntoken_url = \"{}/token\"\nclient_id = \"me\"\nclient_secret = \"CANARY-secret\"\n",
+        service.url(),
+        issuer.url()
+    );
+    let file = home.write("relay.toml", &config);
+    let mut command = program(&home);
+    command.args(["--listen", "127.0.0.1", "--port", "0", "--state-dir", "state", "--config"]).arg(&file);
+    let mut relay = Serving::start(command.env("REFRESH_TOKEN", "CANARY-first")).await;
+    let ask = async |request: Request| {
+        let mut client = relay_sim::Client::connect(relay.addr).await.unwrap().patience(SOON);
+        client.ask(&request).await.unwrap()
+    };
+    for _ in 0..3 {
+        ask(bare()).await;
+    }
+    let page = ask(Request::get("/__steady/status")).await.text();
+    let calls = ask(Request::get("/__steady/calls")).await.text();
+    let seen = format!("{:?}", service.requests());
+    assert!(seen.contains("Bearer CANARY-at-0") && !seen.contains("CANARY-rt"), "it was sent to its service");
+    relay.signal(rustix::process::Signal::TERM);
+    assert_eq!(relay.end().await.code(), Some(0));
+    relay.until("stopping").await;
+    let said = relay.said();
+    assert!(said.contains("credential `mine` was refreshed"), "{said}");
+    let mut kept = 0;
+    let all = files(&home.path().join("state")).into_iter();
+    for (place, text) in all.chain([("log".into(), said), ("page".into(), page), ("calls".into(), calls)]) {
+        if place.ends_with("/credentials/mine.json") {
+            assert!(text.contains("CANARY-at-") && !text.contains("CANARY-first"), "{text}");
+            kept += 1;
+        } else {
+            assert!(!text.contains("CANARY"), "{place}");
+        }
+    }
+    assert_eq!(kept, 1);
+}
+
+#[tokio::test]
+async fn a_variable_that_is_not_set_stops_the_start_and_a_file_that_is_not_there_does_not() {
+    let home = Folder::new();
+    let with = |credential: &str| home.write("relay.toml", &format!("[credential.mine]\n{credential}\n"));
+    let file = with("key_env = \"MY_KEY\"");
+    let told = "error: credential `mine`: the variable MY_KEY is not set\nhint: set it in the environment";
+    for verb in [&["serve", "--port", "0"][..], &["config", "check"]] {
+        let mut command = program(&home);
+        let (code, _, said) = run(command.args(verb).arg("--config").arg(&file)).await;
+        assert!(code == 2 && said.contains(told), "{verb:?}: {said}");
+    }
+    let mut command = program(&home);
+    let (code, shown, _) =
+        run(command.args(["config", "check", "--config"]).arg(&file).env("MY_KEY", "sk-CANARY")).await;
+    assert_eq!((code, shown.as_str()), (0, "ok\n"));
+    let file = with("key = \"sk-CANARY\"");
+    let (code, shown, _) = run(program(&home).args(["config", "show", "--config"]).arg(&file)).await;
+    assert!(code == 0 && shown.contains("[credential.mine]") && !shown.contains("CANARY"), "{shown}");
+    let file = with("key_file = \"my-key\"");
+    let mut command = program(&home);
+    let mut relay = Serving::start(
+        command.args(["serve", "--listen", "127.0.0.1", "--port", "0", "--config"]).arg(&file),
+    )
+    .await;
+    assert!(relay.said().contains("credential `mine`: the file"), "{}", relay.said());
+    relay.signal(rustix::process::Signal::TERM);
+    assert_eq!(relay.end().await.code(), Some(0));
+    let mut command = program(&home);
+    let (_, found, _) = run(command.args(["doctor", "--json", "--config"]).arg(&file)).await;
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    let checks = found["findings"].as_array().unwrap_or_else(|| panic!("{found}"));
+    let own = checks.iter().find(|check| check["check"] == "credentials").unwrap();
+    assert_eq!(own["level"], "fail", "{own}");
 }
