@@ -11,10 +11,14 @@ use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
 use serde::Deserialize;
 
 use crate::words::{door, lang};
+
+mod lending;
+
+pub(crate) use lending::{is_key_header, put, strip, without_query_key};
 
 const AZURE_KEY: HeaderName = HeaderName::from_static("api-key");
 static GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
@@ -32,15 +36,6 @@ static SIGNED: [HeaderName; 3] = [
 ];
 const ACCOUNT_ID: HeaderName = HeaderName::from_static("chatgpt-account-id");
 const FEDRAMP: HeaderName = HeaderName::from_static("x-openai-fedramp");
-/// What says besides whose a request is.
-static ACCOUNTS: [HeaderName; 6] = [
-    ACCOUNT_ID,
-    FEDRAMP,
-    HeaderName::from_static("openai-organization"),
-    HeaderName::from_static("openai-project"),
-    HeaderName::from_static("x-goog-user-project"),
-    http::header::COOKIE,
-];
 /// Who signs the access tokens of a ChatGPT sign-in.
 const OPENAI_AUTH: &str = "https://auth.openai.com";
 /// "OpenAI" in base64: it stands in the middle of every key that OpenAI makes.
@@ -203,58 +198,6 @@ pub fn lend(key: &str, headers: &mut HeaderMap, path_and_query: &str) {
     if judge(headers, path_and_query) == Verdict::None {
         put(key, None, headers, path_and_query);
     }
-}
-
-/// Puts a key where a service looks for it: into this header as it is, or into the one that such keys usually have.
-pub(crate) fn put(key: &str, header: Option<&HeaderName>, headers: &mut HeaderMap, path_and_query: &str) {
-    // Anthropic takes its keys in a header of their own, and its sign-in tokens like everybody else. So does Google,
-    // which refuses a key in the other one, except on the paths that it made for OpenAI's clients.
-    let path = path_and_query.split('?').next().unwrap_or_default();
-    let (name, value) = if let Some(header) = header.filter(|header| **header != AUTHORIZATION) {
-        (header.clone(), HeaderValue::from_str(key))
-    } else if header.is_some() {
-        (AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {key}")))
-    } else if key.starts_with("sk-ant-api") {
-        (HeaderName::from_static("x-api-key"), HeaderValue::from_str(key))
-    } else if is_gemini_key(key) && !path.contains("/openai/") {
-        (GOOGLE_KEY.clone(), HeaderValue::from_str(key))
-    } else {
-        (AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {key}")))
-    };
-    // What no header can hold is refused when the settings are read.
-    if let Ok(mut value) = value {
-        value.set_sensitive(true);
-        headers.insert(name, value);
-    }
-}
-
-/// Whether credentials travel in this header.
-pub(crate) fn is_key_header(name: &HeaderName) -> bool {
-    JUDGED.contains(name)
-}
-
-/// Takes all that says whose a request is from its headers, and what is in `also`. What stays keeps its order.
-pub(crate) fn strip(headers: &mut HeaderMap, also: Option<&HeaderName>) {
-    let is_theirs = |name: &HeaderName| {
-        JUDGED.contains(name) || SIGNED.contains(name) || ACCOUNTS.contains(name) || also == Some(name)
-    };
-    if !headers.keys().any(is_theirs) {
-        return;
-    }
-    let mut kept = HeaderMap::with_capacity(headers.len());
-    for (name, value) in headers.iter().filter(|(name, _)| !is_theirs(name)) {
-        kept.append(name.clone(), value.clone());
-    }
-    *headers = kept;
-}
-
-/// A path and query without the keys in it; `None` where there is none.
-pub(crate) fn without_query_key(path_and_query: &str) -> Option<String> {
-    let (path, query) = path_and_query.split_once('?')?;
-    let is_key = |pair: &&str| pair.starts_with("key=");
-    query.split('&').find(is_key)?;
-    let kept: Vec<_> = query.split('&').filter(|pair| !is_key(pair)).collect();
-    Some(if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) })
 }
 
 /// Whose sign-in this is, if it is one: it belongs to the client that made it.
@@ -477,7 +420,18 @@ fn account(headers: &HeaderMap, path_and_query: &str, part: &mut dyn FnMut(&[u8]
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
+
+    #[test]
+    fn a_sign_in_is_known_by_what_it_is() {
+        let jwt = |claims: &str| format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims));
+        assert_eq!(sign_in_of(&jwt(r#"{"iss":"https://auth.openai.com"}"#)), Some("ChatGPT"));
+        assert_eq!(sign_in_of(&jwt(r#"{"iss":"https://auth.example"}"#)), None);
+        assert_eq!([sign_in_of("sk-ant-oat01-a"), sign_in_of("sk-ant-ort01-a")], [Some("Claude"); 2]);
+        assert_eq!([sign_in_of("sk-ant-api03-a"), sign_in_of("sk-proj-a"), sign_in_of("")], [None; 3]);
+    }
 
     fn judge(headers: &HeaderMap) -> Verdict {
         super::judge(headers, "/v1/x")

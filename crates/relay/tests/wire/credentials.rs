@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use relay_core::config::{
-    Config, Credential, Held, OAuth, Secret, Source, TokenRequest, Upstream as Entry, UpstreamChoice,
+    Config, Credential, Held, OAuth, Secret, Source, TokenRequest, Upstream as Entry, UpstreamChoice, Warm,
+    Websocket,
 };
 use relay_sim::fixtures::codex as wire;
 use relay_sim::websocket::{Upgrade, WsClient, WsScript, WsUpstream};
@@ -514,20 +515,34 @@ async fn a_lane_is_that_of_the_credential_and_outlives_its_tokens() {
 
 #[tokio::test]
 async fn a_websocket_is_opened_with_it_and_once_more_with_a_newer_one() {
-    let issuer = issuer(3600).await;
-    let refused = Upgrade::refuse_with(401, &[], WHO);
-    let script = WsScript::good("word").upgrades([Upgrade::accept(), refused, Upgrade::accept()]);
-    let service = WsUpstream::start(script).await.unwrap();
-    let folder = Folder::new();
-    let config = with(&service.url(), first_token(&issuer), &folder);
-    for _ in 0..2 {
-        let bench = Bench::with(config.clone()).await;
-        let client = WsClient::connect(bench.addr(), "/v1/responses", &[]).await;
-        assert!(client.is_ok(), "{:?}", client.err());
+    for websocket in [Websocket::Speak, Websocket::Tunnel] {
+        let issuer = issuer(3600).await;
+        let refused = Upgrade::refuse_with(401, &[], WHO);
+        let script = WsScript::good("word").upgrades([Upgrade::accept(), refused, Upgrade::accept()]);
+        let service = WsUpstream::start(script).await.unwrap();
+        let folder = Folder::new();
+        let config = Config { websocket, ..with(&service.url(), first_token(&issuer), &folder) };
+        for _ in 0..2 {
+            let bench = Bench::with(config.clone()).await;
+            let client = WsClient::connect(bench.addr(), "/v1/responses", &[]).await;
+            assert!(client.is_ok(), "{websocket:?}: {:?}", client.err());
+        }
+        let upgrades = service.upgrades();
+        let keys: Vec<_> = upgrades.iter().map(|seen| seen.what.header("authorization").unwrap()).collect();
+        assert_eq!(keys, ["Bearer at-1", "Bearer at-1", "Bearer at-2"], "{websocket:?}");
     }
-    let keys: Vec<_> =
-        service.upgrades().iter().map(|seen| seen.what.header("authorization").unwrap().to_owned()).collect();
-    assert_eq!(keys, ["Bearer at-1", "Bearer at-1", "Bearer at-2"]);
+}
+
+#[tokio::test]
+async fn a_model_is_warmed_with_it() {
+    let service = service(&["sk-own"], 401).await;
+    let folder = Folder::new();
+    let mut config = with(&service.url(), key("sk-own"), &folder);
+    let entry = config.upstreams.get_mut("mine").unwrap();
+    (entry.warm, entry.warm_on_start) = (Some(Warm::ollama("llama3")), true);
+    let _bench = Bench::with(config).await;
+    assert!(service.wait_for_requests(1, SOON).await);
+    assert_eq!(keys_of(&service), ["Bearer sk-own"]);
 }
 
 #[tokio::test]
