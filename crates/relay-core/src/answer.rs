@@ -347,6 +347,7 @@ fn refusal_code(why: Why, failure: &Failure) -> &'static str {
         Why::Barred(Bar::Certificate) => "upstream_certificate_refused",
         Why::Barred(Bar::Proxy) => "proxy_refused",
         Why::Barred(Bar::Unfit) => "upstream_answer_unfit",
+        Why::Barred(Bar::Credential) => "relay_credential_missing",
         Why::MayHaveRun if failure.code.as_deref() == Some("reset") => "upstream_reset_replay_refused",
         Why::MayHaveRun => "upstream_closed_before_response",
     }
@@ -370,6 +371,9 @@ fn refusal(listener: &Listener<'_>, why: Why, failure: &Failure) -> String {
         Why::Barred(Bar::Proxy) => (words::proxy(lang, who, &after), words::mend_the_proxy(lang)),
         Why::Barred(Bar::Unfit) => {
             (words::unfit(lang, who, &after, &sends, &seconds), words::mend_the_fit(lang))
+        }
+        Why::Barred(Bar::Credential) => {
+            (words::credential(lang, who, &after), words::mend_the_credential(lang))
         }
     };
     lines(listener, failure, &what, &hint)

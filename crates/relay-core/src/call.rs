@@ -128,6 +128,8 @@ pub struct Call {
     /// When the first call began that this one is a re-send of, or it itself.
     first_opened: Moment,
     fresh: bool,
+    /// It was sent again with a newer credential, which is done once.
+    renewed: bool,
     capacity_faults: u32,
     last: Option<Box<Failure>>,
     /// The last failure that an answer told.
@@ -161,6 +163,7 @@ impl Call {
             held: None,
             first_opened: before.since.unwrap_or(now).min(now),
             fresh: false,
+            renewed: false,
             capacity_faults: 0,
             last: None,
             answered: None,
@@ -374,6 +377,10 @@ impl Call {
         if self.state != State::Flying {
             return None;
         }
+        failure.renewed &= self.may_renew(now);
+        if failure.renewed {
+            failure.evidence = Some(Evidence::Refused);
+        }
         self.events.push(Event::FaultSeen {
             send: self.budget.own_sends(),
             fault: failure.fault,
@@ -404,6 +411,13 @@ impl Call {
         }
     }
 
+    /// Whether it is worth a newer credential that its present send was refused: once in a call, where it can be sent
+    /// again and a send is left.
+    #[must_use]
+    pub fn may_renew(&self, now: Moment) -> bool {
+        !self.renewed && self.nature.kept && !self.budget.is_spent() && self.bears(Duration::ZERO, now)
+    }
+
     fn go_on(
         &mut self,
         mut failure: Box<Failure>,
@@ -411,6 +425,10 @@ impl Call {
         now: Moment,
         dice: &mut dyn Dice,
     ) -> Result<Duration, Ending> {
+        if failure.renewed {
+            self.again_at_once(now);
+            return Ok(Duration::ZERO);
+        }
         let Some(evidence) = failure.evidence else { return Err(Ending::Passed(failure)) };
         if let Some(bar) = failure.barred {
             if other.is_none() || evidence != Evidence::NeverSent {
@@ -466,6 +484,16 @@ impl Call {
         }
         self.wait((!wait.is_zero()).then_some(now + wait), gated, now);
         Ok(own)
+    }
+
+    /// It takes its next turn, whatever is left of its patience: what refused it was no want of capacity, and is mended.
+    fn again_at_once(&mut self, now: Moment) {
+        self.renewed = true;
+        self.fresh = false;
+        self.wait(None, self.profile.gate.is_some(), now);
+        if let State::Waiting(waiting) = &mut self.state {
+            waiting.until = waiting.until.max(now + GRACE);
+        }
     }
 
     /// A wait begins; `own`: until then by itself.

@@ -3,12 +3,16 @@
 //! of a profile (that is `profile`). Every default is here, with its reason.
 
 mod alerts;
+mod credential;
 mod otlp;
 mod pool;
 mod snapshots;
 mod upstream;
 
 pub use alerts::{AlertSettings, WebhookUrl};
+pub use credential::{
+    Credential, Held, OAuth, REFRESH_BEFORE, REFRESH_TOKEN, Source, TokenRequest, TokenUrl,
+};
 pub use otlp::OtlpSettings;
 pub use pool::{Pool, SHARES};
 pub use snapshots::SnapshotSettings;
@@ -59,6 +63,8 @@ pub struct Config {
     pub pools: BTreeMap<String, Pool>,
     /// When an upstream is cut off for a while.
     pub breaker: breaker::Rules,
+    /// Every credential of the relay's own by name. None unless somebody sets one: clients bring theirs.
+    pub credentials: BTreeMap<String, Credential>,
     /// When upstreams whose entry does not say are spoken to over HTTP/2.
     pub http2: Http2,
     /// What becomes of WebSockets to upstreams whose entry does not say.
@@ -99,6 +105,9 @@ pub struct Config {
     pub lang: Option<Lang>,
     /// The folder for what outlives a restart. `None`: nothing tells where that could be, so nothing outlives it.
     pub state_dir: Option<PathBuf>,
+    /// The folder for tokens that were issued: below the one above, and kept where a relay leaves nothing else behind. A
+    /// refresh token may be good once, so whoever uses it has to keep the next one.
+    pub credentials_dir: Option<PathBuf>,
     /// The port at which metrics are read. Off: nobody should listen whom nobody asks.
     pub metrics_port: Option<u16>,
 }
@@ -120,6 +129,7 @@ impl Default for Config {
             upstreams: shipped_upstreams(),
             pools: BTreeMap::new(),
             breaker: breaker::Rules::default(),
+            credentials: BTreeMap::new(),
             http2: Http2::default(),
             websocket: Websocket::default(),
             proxy: ProxyList::default(),
@@ -140,6 +150,7 @@ impl Default for Config {
             snapshots: SnapshotSettings::default(),
             lang: None,
             state_dir: None,
+            credentials_dir: None,
             metrics_port: None,
         }
     }

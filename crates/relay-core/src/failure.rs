@@ -31,6 +31,8 @@ pub enum Bar {
     Proxy,
     /// What the service sends cannot be passed on, and would come again: too long for us, or broken in its form.
     Unfit,
+    /// The relay's own credential for the service cannot be had.
+    Credential,
 }
 
 /// One failed send.
@@ -62,6 +64,8 @@ pub struct Failure {
     pub rule: Option<Box<str>>,
     /// The tokens that it says were spent.
     pub usage: Option<Usage>,
+    /// The credential that it was sent with was refused, and the relay, whose own that was, has a newer one.
+    pub renewed: bool,
 }
 
 impl Failure {
@@ -82,6 +86,7 @@ impl Failure {
             earlier: None,
             rule: None,
             usage: None,
+            renewed: false,
         }
     }
 

@@ -53,6 +53,7 @@ pub mod plain;
 pub mod preamble;
 pub mod profile;
 pub mod redact;
+pub mod renewal;
 pub mod retry_after;
 pub mod router;
 pub mod sse;

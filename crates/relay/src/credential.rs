@@ -1,5 +1,6 @@
 //! What a request carries, and who issued it: the ground on which a relay without settings picks an upstream.
-//! Not a check of the credential. Nothing here logs, keeps or returns one. And the lending of a key of our own.
+//! Not a check of the credential. Nothing here logs, keeps or returns one. And the lending of a key of our own, whose having
+//! is not here (that is [`crate::credentials`]).
 //!
 //! Every header that can hold a credential is judged, because clients send two at once (Claude Code does
 //! when both of its variables are set) and the one that is not looked at would go to the wrong house.
@@ -10,10 +11,14 @@ use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
 use serde::Deserialize;
 
 use crate::words::{door, lang};
+
+mod lending;
+
+pub(crate) use lending::{is_key_header, put, strip, without_query_key};
 
 const AZURE_KEY: HeaderName = HeaderName::from_static("api-key");
 static GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
@@ -190,24 +195,17 @@ fn is_gemini_key(secret: &str) -> bool {
 
 /// Adds a key to a request that carries no credential at all; any other keeps its own.
 pub fn lend(key: &str, headers: &mut HeaderMap, path_and_query: &str) {
-    if judge(headers, path_and_query) != Verdict::None {
-        return;
+    if judge(headers, path_and_query) == Verdict::None {
+        put(key, None, headers, path_and_query);
     }
-    // Anthropic takes its keys in a header of their own, and its sign-in tokens like everybody else. So does Google,
-    // which refuses a key in the other one, except on the paths that it made for OpenAI's clients.
-    let path = path_and_query.split('?').next().unwrap_or_default();
-    let (name, value) = if key.starts_with("sk-ant-api") {
-        (HeaderName::from_static("x-api-key"), HeaderValue::from_str(key))
-    } else if is_gemini_key(key) && !path.contains("/openai/") {
-        (GOOGLE_KEY.clone(), HeaderValue::from_str(key))
-    } else {
-        (AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {key}")))
-    };
-    // What no header can hold is refused when the settings are read.
-    if let Ok(mut value) = value {
-        value.set_sensitive(true);
-        headers.insert(name, value);
+}
+
+/// Whose sign-in this is, if it is one: it belongs to the client that made it.
+pub(crate) fn sign_in_of(secret: &str) -> Option<&'static str> {
+    if secret.starts_with("sk-ant-oat") || secret.starts_with("sk-ant-ort") {
+        return Some("Claude");
     }
+    claims(secret).is_some_and(|claims| claims.iss == OPENAI_AUTH).then_some("ChatGPT")
 }
 
 /// The credential headers that hold something, in a fixed order.
@@ -359,9 +357,18 @@ impl fmt::Debug for AccountKey {
 /// The key of the account that a request acts for.
 #[must_use]
 pub fn account_key(headers: &HeaderMap, path_and_query: &str) -> AccountKey {
+    keyed(|part| account(headers, path_and_query, part))
+}
+
+/// The same of a credential of the relay's own: its name, since what it holds is renewed.
+pub(crate) fn own_account_key(name: &str) -> AccountKey {
+    keyed(|part| own_account(name, part))
+}
+
+fn keyed(parts: impl FnOnce(&mut dyn FnMut(&[u8]))) -> AccountKey {
     static KEYED: OnceLock<RandomState> = OnceLock::new();
     let mut hasher = KEYED.get_or_init(RandomState::new).build_hasher();
-    account(headers, path_and_query, &mut |part| {
+    parts(&mut |part| {
         hasher.write_usize(part.len());
         hasher.write(part);
     });
@@ -372,12 +379,27 @@ pub fn account_key(headers: &HeaderMap, path_and_query: &str) -> AccountKey {
 /// is neither kept nor shown.
 #[must_use]
 pub fn account_material(headers: &HeaderMap, path_and_query: &str) -> Vec<u8> {
+    material(|part| account(headers, path_and_query, part))
+}
+
+/// The same of a credential of the relay's own.
+pub(crate) fn own_account_material(name: &str) -> Vec<u8> {
+    material(|part| own_account(name, part))
+}
+
+fn material(parts: impl FnOnce(&mut dyn FnMut(&[u8]))) -> Vec<u8> {
     let mut material = Vec::new();
-    account(headers, path_and_query, &mut |part| {
+    parts(&mut |part| {
         material.extend_from_slice(&(part.len() as u64).to_le_bytes());
         material.extend_from_slice(part);
     });
     material
+}
+
+/// No header has a name like the first part.
+fn own_account(name: &str, part: &mut dyn FnMut(&[u8])) {
+    part(b"the relay's own");
+    part(name.as_bytes());
 }
 
 /// The account that a request acts for, part by part.
@@ -406,7 +428,18 @@ fn account(headers: &HeaderMap, path_and_query: &str, part: &mut dyn FnMut(&[u8]
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
+
+    #[test]
+    fn a_sign_in_is_known_by_what_it_is() {
+        let jwt = |claims: &str| format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims));
+        assert_eq!(sign_in_of(&jwt(r#"{"iss":"https://auth.openai.com"}"#)), Some("ChatGPT"));
+        assert_eq!(sign_in_of(&jwt(r#"{"iss":"https://auth.example"}"#)), None);
+        assert_eq!([sign_in_of("sk-ant-oat01-a"), sign_in_of("sk-ant-ort01-a")], [Some("Claude"); 2]);
+        assert_eq!([sign_in_of("sk-ant-api03-a"), sign_in_of("sk-proj-a"), sign_in_of("")], [None; 3]);
+    }
 
     fn judge(headers: &HeaderMap) -> Verdict {
         super::judge(headers, "/v1/x")

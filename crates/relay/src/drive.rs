@@ -78,6 +78,7 @@ impl Drive {
                     Sent::Left => return Err(Abort::Broken),
                     Sent::Failed(failure, answer) => {
                         told = answer;
+                        let failure = self.renewed(failure).await;
                         self.failed(failure);
                     }
                 },
@@ -146,9 +147,12 @@ impl Drive {
             self.open.shared().warming.ring(&leg.target.upstream.name);
         }
         let now = self.open.now();
-        let other = self.order.legs.other_in(now);
+        // A newer credential is for the one that refused the last.
+        let other = self.order.legs.other_in(now).filter(|_| !failure.renewed);
         let (report, own) = self.open.fails(failure, other);
-        self.order.legs.failed(own.map(|own| now + own));
+        if other.is_some() {
+            self.order.legs.failed(own.map(|own| now + own));
+        }
         if other.is_none() || self.open.call().waiting().is_none() {
             self.open.settles(report, true);
             return;
@@ -170,14 +174,31 @@ impl Drive {
         in_our_words(Own { status: 200, content_type: EVENT_STREAM, body, refuse_retry: false })
     }
 
+    /// The failure of a send, which may be worth another with a newer credential of the relay's own.
+    async fn renewed(&mut self, mut failure: Failure) -> Failure {
+        let now = self.open.now();
+        let may_renew = self.open.call().may_renew(now);
+        if let Some(lent) = self.order.legs.leg().lent.as_ref().filter(|_| may_renew) {
+            failure.renewed = lent.renews(self.open.shared(), &failure).await;
+        }
+        failure
+    }
+
     async fn send(&mut self, fresh: bool) -> Sent {
+        let shared = Arc::clone(self.open.shared());
+        let key = match &mut self.order.legs.leg_mut().lent {
+            Some(lent) => lent.key(&shared).await.map(Some),
+            None => Ok(None),
+        };
         let sent = self.open.now();
         self.open.sends();
-        let shared = Arc::clone(self.open.shared());
-        let ask = match self.ask(fresh) {
-            Ok(ask) => ask,
+        let (key, mut ask) = match key.and_then(|key| Ok((key, self.ask(fresh)?))) {
+            Ok(ready) => ready,
             Err(failure) => return Sent::Failed(*failure, None),
         };
+        if let Some(key) = key {
+            key.put(ask.request.headers_mut(), self.order.legs.leg().target.path_and_query.as_str());
+        }
         let by = self.first_byte_by(sent);
         let open = &self.open;
         let sending = shared.upstreams.send_over(ask, |detour| open.detoured(detour));

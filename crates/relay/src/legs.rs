@@ -17,6 +17,7 @@ use relay_core::units::show_duration;
 use relay_core::{Lang, Moment};
 
 use crate::credential::AccountKey;
+use crate::credentials::Lent;
 use crate::lanes::Lane;
 use crate::target::{Pool, Target};
 use crate::upstream::Ways;
@@ -28,6 +29,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub(crate) struct Leg {
     pub(crate) target: Target,
     pub(crate) headers: HeaderMap,
+    /// The relay's own credential, where it is sent with that.
+    pub(crate) lent: Option<Lent>,
     pub(crate) way: Ways,
     pub(crate) account: AccountKey,
     /// The user's own rules for the answers there.
@@ -95,6 +98,11 @@ impl Legs {
     /// Never: there is always one.
     pub(crate) fn leg(&self) -> &Leg {
         &self.all[self.at].0
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn leg_mut(&mut self) -> &mut Leg {
+        &mut self.all[self.at].0
     }
 
     /// Every leg.

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use relay_core::config::Config;
+use relay_core::config::{Config, Credential, Held, Source};
 
 use crate::settings::{Places, Shown};
 
@@ -136,6 +136,11 @@ fn hidden_differs(key: &Shown, old: &Config, new: &Config) -> bool {
         (_, "relay", "proxy") => old.proxy != new.proxy,
         (_, "alerts", "webhook") => old.alerts.webhook != new.alerts.webhook,
         (_, "alerts", "command") => old.alerts.command != new.alerts.command,
+        (Some(("credential", name)), _, key) => {
+            let [old, new] =
+                [old, new].map(|config| config.credentials.get(name).and_then(|it| held(it, key)));
+            old != new
+        }
         (Some(("upstream", name)), _, key) => {
             let [old, new] = [old, new].map(|config| config.upstreams.get(name));
             match key {
@@ -147,6 +152,21 @@ fn hidden_differs(key: &Shown, old: &Config, new: &Config) -> bool {
             }
         }
         _ => false,
+    }
+}
+
+/// What this key of a credential holds, where it is not shown: a secret, a variable's value, or a program.
+fn held<'a>(credential: &'a Credential, key: &str) -> Option<(Option<&'a Held>, &'a [String])> {
+    match (&credential.source, key) {
+        (Source::Key(held), "key" | "key_env") => Some((Some(held), &[])),
+        (Source::Command { argv, .. }, "key_command") => Some((None, argv)),
+        (Source::OAuth(oauth), "refresh_token" | "refresh_token_env") => {
+            Some((Some(&oauth.refresh_token), &[]))
+        }
+        (Source::OAuth(oauth), "client_secret" | "client_secret_env") => {
+            Some((oauth.client_secret.as_ref(), &[]))
+        }
+        (Source::Key(_) | Source::Command { .. } | Source::OAuth(_), _) => None,
     }
 }
 

@@ -25,7 +25,7 @@ use crate::observe::Notice;
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::sessions::{self, RETURN, Session};
 use crate::shared::Shared;
-use crate::target::{self, Target};
+use crate::target::{self, Target, Upstream};
 use crate::understand::{Came, Understood};
 use crate::waiting::Company;
 use crate::websocket::{self, Door};
@@ -486,7 +486,14 @@ fn may_lend(
     verdict: &Verdict,
     target: &Target,
 ) -> Result<(), guard::Refusal> {
-    if target.upstream.adds_nothing() || *verdict != Verdict::None {
+    let lends = |upstream: &Upstream| {
+        let brings_own = *verdict != Verdict::None && !upstream.replace_credential;
+        !upstream.adds_nothing() && !brings_own
+    };
+    // Whatever a client brings, another member of a pool is asked with its own.
+    let others = target.pool.iter().flat_map(|pooled| &pooled.pool.members);
+    let mut others = others.filter(|(member, _)| !Arc::ptr_eq(member, &target.upstream));
+    if !lends(&target.upstream) && others.all(|(member, _)| member.adds_nothing()) {
         return Ok(());
     }
     if session.is_some_and(|session| !shared.guard.is_token(&session.key().to_string())) {

@@ -19,6 +19,7 @@ use crate::body_text::Reader;
 use crate::clock::{Clock, drawn};
 use crate::cookies::{self, Cookies};
 use crate::credential::AccountKey;
+use crate::credentials::Credentials;
 use crate::dashboard::Board;
 use crate::guard::Guard;
 use crate::history::Recorder;
@@ -63,6 +64,7 @@ pub(crate) struct Common {
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     pub(crate) targets: Targets,
+    pub(crate) credentials: Credentials,
     pub(crate) guard: Guard,
     pub(crate) upstreams: Upstreams<SendBody>,
     pub(crate) room: Arc<Room>,
@@ -139,6 +141,10 @@ impl Shared {
             observers.notice(&Notice::Advice(start::note(lang(), &words)));
         }
         let lanes = Lanes::new(Arc::clone(&clock), observers.clone(), learned);
+        let credentials = Credentials::of(&config, None);
+        for words in credentials.advice(&config) {
+            observers.notice(&Notice::Advice(start::note(lang(), &words)));
+        }
         let guard = Guard {
             local: local_token(config.state_dir.as_deref()).map(Secret::new),
             ..Guard::of(&config, listening)
@@ -146,6 +152,7 @@ impl Shared {
         let has_traces = config.otlp.has_traces();
         Self {
             targets,
+            credentials,
             guard,
             upstreams: Upstreams::new(&tls, Arc::clone(&clock), limits(&config)),
             room: room(&config),
@@ -208,6 +215,7 @@ impl Shared {
         let guard = Guard { allowed_origins: config.allowed_origins.clone(), ..self.guard.clone() };
         Self {
             targets,
+            credentials: Credentials::of(&config, Some(&self.credentials)),
             upstreams,
             proxies: Proxies::new(self.system_proxies.clone(), config.proxy.clone(), guard.listening.clone()),
             guard,

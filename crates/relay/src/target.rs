@@ -69,6 +69,10 @@ pub struct Upstream {
     pub url: BaseUrl,
     /// A key for requests that carry no credential.
     pub api_key: Option<Secret>,
+    /// The name of a credential of the relay's own, for the same.
+    pub credential: Option<String>,
+    /// Whether that takes the place of what a request carries.
+    pub replace_credential: bool,
     /// Headers that are added to every request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The dialects it speaks; `None`: whatever comes.
@@ -110,6 +114,8 @@ impl Upstream {
             via: OnceLock::new(),
             url: url.clone(),
             api_key: entry.api_key.clone(),
+            credential: entry.credential.clone(),
+            replace_credential: entry.replace_credential,
             headers: entry.headers.clone(),
             dialects: entry.dialects.clone(),
             allow_plaintext: entry.allow_plaintext,
@@ -168,7 +174,12 @@ impl Upstream {
 
     /// Whether it gets requests with the headers that came, and no others.
     pub(crate) fn adds_nothing(&self) -> bool {
-        self.api_key.is_none() && self.headers.is_empty()
+        self.lends_nothing() && self.headers.is_empty()
+    }
+
+    /// Whether it has no credential of the relay's own.
+    pub(crate) fn lends_nothing(&self) -> bool {
+        self.api_key.is_none() && self.credential.is_none()
     }
 
     /// These headers with those of this upstream.

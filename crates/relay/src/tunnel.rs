@@ -8,9 +8,11 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version, header};
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
+use relay_core::failure::Failure;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use crate::body::SendBody;
+use crate::credentials::{self, Lent};
 use crate::headers::{forwardable, forwardable_answer, forwardable_extensions};
 use crate::inbound::Place;
 use crate::reply::{ReplyBody, pass_on, text};
@@ -72,21 +74,33 @@ pub(crate) async fn open(
     let client_side = hyper::upgrade::on(&mut request);
     let upstream = Arc::clone(&target.upstream);
     let (parts, _no_body) = request.into_parts();
-    let mut ask = ask_for(&shared, &parts, &target);
-    *ask.method_mut() = parts.method;
-    change_protocol(ask.headers_mut(), wanted);
-    // Only HTTP/1.1 changes protocols.
-    let way = shared.way(&upstream, Version::HTTP_11).without_http2();
-    let sending = shared.upstreams.send(Ask { way, request: ask, fresh: true, may_reuse_stale: false });
     let timeouts = &shared.config.timeouts;
     let within = timeouts.first_byte.unwrap_or(timeouts.first_byte_unknown);
     let failed = |status, why: &str| text(status, &door::no_tunnel(lang(), upstream.place(), why));
-    let mut answer = match tokio::time::timeout(within, sending).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(unsent)) => return failed(StatusCode::BAD_GATEWAY, &unsent.detail),
-        Err(_elapsed) => {
-            let why = door::no_answer_within(lang(), within.as_secs_f64());
-            return failed(StatusCode::GATEWAY_TIMEOUT, &why);
+    let mut renewed = false;
+    let mut answer = loop {
+        let (mut ask, lent) = match ask_for(&shared, &parts, &target).await {
+            Ok(ready) => ready,
+            Err(failure) => {
+                return failed(StatusCode::BAD_GATEWAY, failure.message.as_deref().unwrap_or_default());
+            }
+        };
+        ask.method_mut().clone_from(&parts.method);
+        change_protocol(ask.headers_mut(), wanted.clone());
+        // Only HTTP/1.1 changes protocols.
+        let way = shared.way(&upstream, Version::HTTP_11).without_http2();
+        let sending = shared.upstreams.send(Ask { way, request: ask, fresh: true, may_reuse_stale: false });
+        let answer = match tokio::time::timeout(within, sending).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(unsent)) => return failed(StatusCode::BAD_GATEWAY, &unsent.detail),
+            Err(_elapsed) => {
+                let why = door::no_answer_within(lang(), within.as_secs_f64());
+                return failed(StatusCode::GATEWAY_TIMEOUT, &why);
+            }
+        };
+        match lent.filter(|_| !renewed) {
+            Some(lent) if lent.renews_after(&shared, answer.status()).await => renewed = true,
+            Some(_) | None => break answer,
         }
     };
     if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
@@ -113,12 +127,22 @@ pub(crate) async fn open(
     response
 }
 
-/// What the upstream is asked for a client that wants to change the protocol: a GET as the client's own would arrive.
-pub(crate) fn ask_for(shared: &Shared, parts: &Parts, target: &Target) -> Request<SendBody> {
-    let upstream = &target.upstream;
+/// What the upstream is asked for a client that wants to change the protocol: a GET as the client's own would arrive; and
+/// the relay's own credential, where it carries that.
+///
+/// # Errors
+/// Where that credential cannot be had.
+pub(crate) async fn ask_for(
+    shared: &Arc<Shared>,
+    parts: &Parts,
+    target: &Target,
+) -> Result<(Request<SendBody>, Option<Lent>), Box<Failure>> {
+    let mut target = target.clone();
     let mut ask = Request::new(SendBody::Kept(None));
-    *ask.uri_mut() = http::Uri::from(target.path_and_query.clone());
     *ask.headers_mut() = forwardable(&parts.headers);
+    let mut lent = credentials::of_request(shared, &mut target, ask.headers_mut());
+    let upstream = &target.upstream;
+    *ask.uri_mut() = http::Uri::from(target.path_and_query.clone());
     *ask.extensions_mut() = forwardable_extensions(parts.extensions.clone());
     let headers = ask.headers_mut();
     shared.hop.mark(headers, &parts.headers, upstream);
@@ -127,7 +151,10 @@ pub(crate) fn ask_for(shared: &Shared, parts: &Parts, target: &Target) -> Reques
         headers.insert(header::HOST, host.clone());
     }
     upstream.add_headers(headers);
-    ask
+    if let Some(lent) = &mut lent {
+        lent.key(shared).await?.put(headers, target.path_and_query.as_str());
+    }
+    Ok((ask, lent))
 }
 
 /// Carries bytes both ways until both sides are done. Who has closed its side may be gone, and nothing would tell:

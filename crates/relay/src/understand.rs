@@ -30,6 +30,7 @@ use crate::body::{self, Passing};
 use crate::body_text::{Binds, Read, Written};
 use crate::clock::RealDice;
 use crate::credential::{AccountKey, Verdict, account_key, account_material, judge};
+use crate::credentials::{self, Lent};
 use crate::decode::Encoding;
 use crate::drive::{Drive, Order};
 use crate::headers::{forwardable, forwardable_extensions, without_own};
@@ -184,8 +185,8 @@ impl Understood {
         (kept, passing): (Option<(Bytes, body::Place)>, Option<Passing>),
     ) -> Drive {
         let (opened, untouched) = (self.opened, self.wishes.off);
-        let account = account_key(&parts.headers, target.path_and_query.as_str());
-        let body = KeptBody::new(account.number(), self.written, kept, self.hash);
+        let home = self.leg(shared, &parts, (target, 1), forwardable(&parts.headers));
+        let body = KeptBody::new(home.account.number(), self.written, kept, self.hash);
         let (profile_name, profile) =
             profile::of(&shared.config, self.by.as_ref(), &self.client, &self.wishes);
         // What refused it was the handshake, not the lane's first answer to a request: the curve's first wait is due.
@@ -194,7 +195,6 @@ impl Understood {
             *at + wait::after(failure, &mut wait::Steps::default(), &profile, &mut dice)
         });
         let asked = self.asked(shared, opened);
-        let home = self.leg(shared, &parts, target, account);
         let (mut legs, bound) = self.legs(shared, &parts, home);
         let leg = legs.leg();
         let labels = Labels {
@@ -256,32 +256,30 @@ impl Understood {
         Drive { open, order, asked, opened, circuits: String::new() }
     }
 
-    /// The way to the upstream that the request is meant for, with what it brought.
-    fn leg(&self, shared: &Shared, parts: &Parts, target: Target, came: AccountKey) -> Leg {
-        self.leg_with(shared, parts, (target, 1), (forwardable(&parts.headers), came))
-    }
-
     /// The way to an upstream, with these of the client's headers.
-    fn leg_with(
+    fn leg(
         &self,
         shared: &Shared,
         parts: &Parts,
-        (target, weight): (Target, u32),
-        (mut headers, account): (HeaderMap, AccountKey),
+        (mut target, weight): (Target, u32),
+        mut headers: HeaderMap,
     ) -> Leg {
+        let lent = credentials::of_request(shared, &mut target, &mut headers);
+        let path = target.path_and_query.as_str();
+        let account = lent.as_ref().map_or_else(|| account_key(&headers, path), Lent::account);
         let upstream = &target.upstream;
-        upstream.lend_key(&mut headers, target.path_and_query.as_str());
+        upstream.lend_key(&mut headers, path);
         shared.hop.mark(&mut headers, &parts.headers, upstream);
         if self.early(shared).is_some() {
             // The head of a stream that begins early names no encoding.
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
-        let lane = self.lane(shared, &target, &headers, account);
+        let lane = self.lane(shared, &target, (&headers, lent.as_ref()), account);
         let way = shared.way(upstream, parts.version);
         let rules = shared.config.rules_for(self.route.dialect.name(), &upstream.name);
         let model = self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let warms = upstream.warm.as_ref().is_some_and(|warm| warm.is_for(model));
-        Leg { target, headers, way, account, rules, lane, warms, weight }
+        Leg { target, headers, lent, way, account, rules, lane, warms, weight }
     }
 
     /// All ways of the call, and what binds it to one of them where there could be more. `home` is where the client's
@@ -344,8 +342,7 @@ impl Understood {
         let verdict = verdict.unwrap_or_else(|| judge(&parts.headers, &full));
         let ask = Ask { method: &parts.method, path_and_query: &full, verdict: &verdict };
         let target = Target { pool: home.target.pool.clone(), ..target::to(upstream, ask).ok()? };
-        let account = account_key(&headers, &full);
-        Some(self.leg_with(shared, parts, (target, weight), (headers, account)))
+        Some(self.leg(shared, parts, (target, weight), headers))
     }
 
     /// The call of the same turn whose client was shown a notice, and asks again now.
@@ -386,15 +383,23 @@ impl Understood {
         by_route.or_else(|| target.upstream.max_running.map(|most| Places { most, route: None }))
     }
 
-    /// The lane of the call, which the account tells that the request is sent for: a key that is lent, or a header
-    /// that the upstream's entry adds, makes another one. What asks no model for an answer shares one without a model.
-    fn lane(&self, shared: &Shared, target: &Target, headers: &HeaderMap, came: AccountKey) -> Arc<Lane> {
+    /// The lane of the call, which the account tells that the request is sent for: a key that is lent, or a header that
+    /// the upstream's entry adds, makes another one, and so does a credential of the relay's own. What asks no model for
+    /// an answer shares one without a model.
+    fn lane(
+        &self,
+        shared: &Shared,
+        target: &Target,
+        (headers, lent): (&HeaderMap, Option<&Lent>),
+        came: AccountKey,
+    ) -> Arc<Lane> {
         let model = self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let generation = self.route.operation == Operation::Generation;
         let upstream = &target.upstream;
         let path = target.path_and_query.as_str();
         let headers = upstream.with_headers(headers);
-        let account = if upstream.adds_nothing() { came } else { account_key(&headers, path) };
+        let account =
+            if upstream.adds_nothing() || lent.is_some() { came } else { account_key(&headers, path) };
         let made = Made {
             origin: &upstream.origin,
             upstream: &upstream.name,
@@ -403,7 +408,8 @@ impl Understood {
             model: model.filter(|_| generation),
             places: self.places(target),
         };
-        shared.lanes.lane(&made, || account_material(&headers, path))
+        let by_headers = || account_material(&headers, path);
+        shared.lanes.lane(&made, || lent.map_or_else(by_headers, Lent::account_material))
     }
 
     /// Whether it would be self-contained if its client sent the whole input, as it does over a new WebSocket.

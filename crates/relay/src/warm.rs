@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 
 use crate::body::SendBody;
 use crate::clock::{RealDice, sleep_until};
+use crate::credentials::Lent;
 use crate::headers::OUR_NAME;
 use crate::observe::{Notice, Warming};
 use crate::shared::Shared;
@@ -142,7 +143,7 @@ fn begin_due(
 }
 
 /// Sends one request, and reads its answer.
-async fn attempt(shared: &Shared, upstream: &Upstream, what: &Warm) -> Tried {
+async fn attempt(shared: &Arc<Shared>, upstream: &Upstream, what: &Warm) -> Tried {
     let Ok(uri) = what.path.parse() else { return Tried::Hopeless };
     let Some(host) = upstream.host.clone() else { return Tried::Hopeless };
     let mut request = Request::new(SendBody::Kept(Some(Bytes::from(what.body.clone()))));
@@ -155,6 +156,10 @@ async fn attempt(shared: &Shared, upstream: &Upstream, what: &Warm) -> Tried {
     headers.insert(CONTENT_LENGTH, HeaderValue::from(what.body.len()));
     upstream.lend_key(headers, &what.path);
     upstream.add_headers(headers);
+    if let Some(mut lent) = Lent::of(shared, upstream) {
+        let Ok(key) = lent.key(shared).await else { return Tried::NotYet };
+        key.put(headers, &what.path);
+    }
     let way = shared.way(upstream, Version::HTTP_11);
     let sent = shared.upstreams.send(Ask { way, request, fresh: true, may_reuse_stale: false }).await;
     let Ok(answer) = sent else { return Tried::NotYet };

@@ -107,13 +107,14 @@ fn shape(say: &Say) -> String {
 }
 
 const CODES_END: [char; 4] = ['"', '[', ']', ' '];
-const CODES: [&str; 9] = [
+const CODES: [&str; 10] = [
     "sends_exhausted",
     "patience_exhausted",
     "upstream_no_response",
     "upstream_closed_before_response",
     "upstream_reset_replay_refused",
     "upstream_certificate_refused",
+    "relay_credential_missing",
     "server_is_overloaded",
     "slow_down",
     "overloaded_error",
@@ -228,6 +229,8 @@ fn what_is_said_where_the_relay_refuses() {
             all("400 plain upstream_no_response, no retry", "429 json upstream_no_response, no retry")),
         ("certificate", refused(Why::Barred(Bar::Certificate), certificate()),
             all("400 plain upstream_certificate_refused, no retry", "502 json upstream_certificate_refused, no retry")),
+        ("credential", refused(Why::Barred(Bar::Credential), certificate()),
+            all("400 plain relay_credential_missing, no retry", "502 json relay_credential_missing, no retry")),
     ]);
 }
 
@@ -549,6 +552,7 @@ fn in_chinese_the_same_is_said() {
         refused(Why::Barred(Bar::Certificate), certificate()),
         refused(Why::Barred(Bar::Proxy), certificate()),
         refused(Why::Barred(Bar::Unfit), certificate()),
+        refused(Why::Barred(Bar::Credential), certificate()),
     ];
     let expected = [
         "steady-relay：在 93.2 秒内发送 3 次后放弃：api.example 返回 500，“Overloaded, try later”。 / 此前：api.example 返回 503，“Overloaded, try later” / 提示：调大该策略的 `sends`，或换一个模型 [sends_exhausted]",
@@ -561,6 +565,7 @@ fn in_chinese_the_same_is_said() {
         "steady-relay：api.example 的证书不被接受：unknown issuer。 / 提示：用 `ca_file` 或 SSL_CERT_FILE 指定贵公司的 CA；证书检查无法关闭 [upstream_certificate_refused]",
         "steady-relay：通往 api.example 的代理不让中继通过：unknown issuer。 / 提示：把代理的用户名和密码写入 HTTPS_PROXY 或键 `proxy`，让代理放行此连接，或设置 `proxy = \"none\"` [proxy_refused]",
         "steady-relay：api.example 的响应无法转交：unknown issuer（发送 3 次，93.2 秒）；请求可能已经执行，所以没有重新发送。 / 提示：如果是过长，请调大 `limits.message`；或为该服务设置 `websocket = \"refuse\"` [upstream_answer_unfit]",
+        "steady-relay：无法取得中继自己用于 api.example 的凭据：unknown issuer。 / 提示：请修正中继设置中的 `[credential.NAME]`；`steady-relay doctor` 会逐一检查 [relay_credential_missing]",
     ];
     assert_eq!(said.map(|said| said.replace('\n', " / ")), expected);
 }

@@ -173,6 +173,18 @@ crate::words! {
         zh: "如果是过长，请调大 `limits.message`；或为该服务设置 `websocket = \"refuse\"`";
     }
 
+    /// A credential of the relay's own that there is none of.
+    credential(who: &str, why: &str) {
+        en: "the relay's own credential for {who} cannot be had{why}.";
+        zh: "无法取得中继自己用于 {who} 的凭据{why}。";
+    }
+
+    /// What to do then.
+    mend_the_credential() {
+        en: "mend the `[credential.NAME]` of the relay's settings; `steady-relay doctor` checks each of them";
+        zh: "请修正中继设置中的 `[credential.NAME]`；`steady-relay doctor` 会逐一检查";
+    }
+
     /// The relay gave up. `what` is what happened at last.
     gave_up(sends: &str, seconds: &str, who: &str, what: &str) {
         en: "gave up after {sends} in {seconds} s: {who} {what}.";

@@ -49,12 +49,13 @@ pub enum Why {
 
 impl Why {
     /// Every one.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::MayHaveRun,
         Self::StillRunning,
         Self::Barred(Bar::Certificate),
         Self::Barred(Bar::Proxy),
         Self::Barred(Bar::Unfit),
+        Self::Barred(Bar::Credential),
     ];
 
     /// The name in logs.
@@ -66,6 +67,7 @@ impl Why {
             Self::Barred(Bar::Certificate) => "certificate",
             Self::Barred(Bar::Proxy) => "proxy",
             Self::Barred(Bar::Unfit) => "unfit",
+            Self::Barred(Bar::Credential) => "credential",
         }
     }
 }

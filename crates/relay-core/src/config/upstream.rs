@@ -62,6 +62,7 @@ impl FromStr for Secret {
 
 /// The one upstream that everything goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one of it")]
 pub enum UpstreamChoice {
     /// The entry of this name, which exists.
     Named(String),
@@ -94,6 +95,10 @@ pub struct Upstream {
     pub api_key: Option<Secret>,
     /// The dialects it speaks, by name: a pool sends it nothing else. `None`: whatever comes.
     pub dialects: Option<Vec<&'static str>>,
+    /// The name of a credential of the relay's own, which exists, for the same. Never beside a key.
+    pub credential: Option<String>,
+    /// Whether that takes the place of what a request carries. False: a client's own credential is its own affair.
+    pub replace_credential: bool,
     /// Whether a cloud credential may go there in the clear. False: anyone on the way could read it.
     pub allow_plaintext: bool,
     /// Whether a `/v1` at the start of the request's path is dropped. `None`: as the URL suggests.
@@ -122,6 +127,8 @@ impl Upstream {
             headers: Vec::new(),
             api_key: None,
             dialects: None,
+            credential: None,
+            replace_credential: false,
             allow_plaintext: false,
             strip_v1: None,
             http2: None,

@@ -315,6 +315,7 @@ pub fn judge_and_tell(dialect: &dyn Dialect, reply: &Reply<'_>) -> (Failure, Bec
         earlier: None,
         rule: Some(because.to_string().into()),
         usage: usage(reply.body),
+        renewed: false,
     };
     (failure, because)
 }

@@ -112,6 +112,8 @@ mod tests {
             assert_eq!(report(&Failure { evidence, ..refused(Fault::AtCapacity) }), Report::Other);
         }
         assert_eq!(report(&refused(Fault::QuotaSpent)), Report::Other);
+        let renewed = Failure { status: Some(401), renewed: true, ..refused(Fault::Authentication) };
+        assert_eq!(report(&renewed), Report::Other, "a credential says nothing about room");
     }
 
     #[test]

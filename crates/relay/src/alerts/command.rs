@@ -4,31 +4,22 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use tokio::io::AsyncWriteExt as _;
-use tokio::process::{Child, Command};
 
 use super::message::Message;
+use crate::process_group::Group;
 use crate::shared::Shared;
 use crate::words::{alerts as words, lang};
-
-/// What is no concern of a program that tells somebody something.
-const KEPT_BACK: [&str; 2] = ["STEADY_RELAY_TOKEN", "UPSTREAM_API_KEY"];
 
 /// Runs what the settings say.
 pub(super) async fn run(shared: Arc<Shared>, message: Arc<Message>) -> Result<(), String> {
     let settings = &shared.config.alerts;
     let Some((program, arguments)) = settings.command.split_first() else { return Ok(()) };
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    for name in KEPT_BACK {
-        command.env_remove(name);
-    }
-    command.envs(message.variables.iter().map(|(name, value)| (name, value))).kill_on_drop(true);
-    // Whatever it starts ends with it, but for what goes out of its way to be on its own.
-    #[cfg(unix)]
-    command.process_group(0);
-    let mut child = Group(
-        command.spawn().map_err(|error| words::command_not_started(lang(), program, &error.to_string()))?,
-    );
+    let started = Group::start(program, arguments, |command| {
+        command.stdin(Stdio::piped());
+        command.envs(message.variables.iter().map(|(name, value)| (name, value)));
+    });
+    let mut child =
+        started.map_err(|error| words::command_not_started(lang(), program, &error.to_string()))?;
     let stdin = child.0.stdin.take();
     let ends = async {
         if let Some(mut stdin) = stdin {
@@ -47,27 +38,5 @@ pub(super) async fn run(shared: Arc<Shared>, message: Arc<Message>) -> Result<()
             let _gone = child.0.wait().await;
             Err(words::command_killed(lang(), program, within.as_secs_f64()))
         }
-    }
-}
-
-/// A program and all that it has started.
-struct Group(Child);
-
-impl Group {
-    fn kill(&mut self) {
-        #[cfg(unix)]
-        {
-            use rustix::process::{Pid, Signal, kill_process_group};
-            // As long as it was not waited for, its number is its own.
-            let pid = self.0.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
-            let _over = pid.map(|pid| kill_process_group(pid, Signal::KILL));
-        }
-        let _over = self.0.start_kill();
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.kill();
     }
 }

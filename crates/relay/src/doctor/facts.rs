@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
+use crate::credentials::Flaw;
 use crate::listen::Holder;
 use crate::service::act::Status;
 use crate::setup::{Bad, Told};
@@ -29,6 +30,10 @@ pub struct Facts {
     pub catching: Option<String>,
     /// Files of certificates that are named and cannot be used: who names them, and what is wrong.
     pub certificates: Vec<(String, String)>,
+    /// How many credentials of the relay's own there are.
+    pub credentials: usize,
+    /// What is wrong with where they are held.
+    pub flaws: Vec<Flaw>,
     /// What clients were told.
     pub clients: Clients,
     /// The settings have the relay speak https, too.

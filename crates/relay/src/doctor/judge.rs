@@ -170,6 +170,17 @@ impl Judge<'_> {
             let say = if facts.has_tls { words::certificates_own } else { words::certificates_ok };
             add(all, Check::Certificates, Level::Ok, &say(lang));
         }
+        for flaw in &facts.flaws {
+            let level = if flaw.stops { Level::Fail } else { Level::Warn };
+            add(all, Check::Credentials, level, &words::credential_flaw(lang, &flaw.words));
+        }
+        if facts.flaws.is_empty() {
+            let words = match facts.credentials {
+                0 => words::credentials_none(lang),
+                count => words::credentials_ok(lang, count as u64),
+            };
+            add(all, Check::Credentials, Level::Ok, &words);
+        }
     }
 
     fn service(&self, all: All<'_>) {

@@ -74,6 +74,8 @@ pub enum Check {
     Proxy,
     /// The files of certificates that are named are there.
     Certificates,
+    /// Credentials of the relay's own can be had.
+    Credentials,
     /// The service that starts the relay works.
     Service,
     /// Clients point where something answers.
@@ -102,7 +104,7 @@ pub enum Check {
 
 impl Check {
     /// Every one, in the order of the report.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Settings,
         Self::Port,
         Self::Version,
@@ -115,6 +117,7 @@ impl Check {
         Self::Clock,
         Self::Proxy,
         Self::Certificates,
+        Self::Credentials,
         Self::Service,
         Self::ClientAddress,
         Self::ClientProxy,
@@ -145,6 +148,7 @@ impl Check {
             Self::Clock => "clock",
             Self::Proxy => "proxy",
             Self::Certificates => "certificates",
+            Self::Credentials => "credentials",
             Self::Service => "service",
             Self::ClientAddress => "client-address",
             Self::ClientProxy => "client-proxy",

@@ -19,7 +19,7 @@ use relay_core::event::{CallId, Closing, Event, Labels, Outcome};
 use relay_core::gate::View;
 use relay_core::{Fault, Moment};
 
-use super::{LaneName, Notice, Observer, What};
+use super::{CredentialNews, LaneName, Notice, Observer, What};
 use crate::upstream::{WayNews, WayWhat};
 
 /// The `content-type` of what is read.
@@ -91,6 +91,12 @@ struct Reason {
     reason: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfCredential {
+    credential: Name,
+    outcome: &'static str,
+}
+
 /// Makes a histogram with these limits.
 #[derive(Clone, Copy)]
 struct Buckets(&'static [f64]);
@@ -116,6 +122,7 @@ struct Names {
     upstreams: BTreeSet<Arc<str>>,
     models: BTreeSet<Arc<str>>,
     proxies: BTreeSet<Arc<str>>,
+    credentials: BTreeSet<Arc<str>>,
 }
 
 /// The name of something, unless too many have one already.
@@ -164,6 +171,7 @@ pub struct Metrics {
     circuits: Family<Why, Counter>,
     moves: Family<Why, Counter>,
     ways: Family<OfWay, Counter>,
+    renewals: Family<OfCredential, Counter>,
     waits: Histograms,
     commits: Histograms,
     times: Histograms,
@@ -194,6 +202,7 @@ impl Default for Metrics {
             circuits: Family::default(),
             moves: Family::default(),
             ways: Family::default(),
+            renewals: Family::default(),
             waits: Family::new_with_constructor(Buckets(&WAITS)),
             commits: Family::new_with_constructor(Buckets(&TIMES)),
             times: Family::new_with_constructor(Buckets(&TIMES)),
@@ -250,6 +259,8 @@ impl Metrics {
         ours.register("moves", "Times that a call went to another upstream", self.moves.clone());
         let ways = "Times that a way to an upstream was left, since it failed";
         ours.register("ways_left", ways, self.ways.clone());
+        let renewals = "Renewals of the relay's own credentials that ended";
+        ours.register("credential_renewals", renewals, self.renewals.clone());
         ours.register("wait_seconds", "Time that a call waited between its sends", self.waits.clone());
         let commits = "Time from the accept of a call until its answer begins";
         ours.register("commit_seconds", commits, self.commits.clone());
@@ -415,6 +426,14 @@ impl Observer for Metrics {
                     by: named(&mut names.proxies, by),
                 };
                 self.ways.get_or_create(&of).inc();
+            }
+            Notice::Credential { name, news } => {
+                let credential = named(&mut self.board().names.credentials, name);
+                let outcome = match news {
+                    CredentialNews::Renewed => "renewed",
+                    CredentialNews::Failed { .. } => "failed",
+                };
+                self.renewals.get_or_create(&OfCredential { credential, outcome }).inc();
             }
             Notice::Listening { .. }
             | Notice::Metrics { .. }

@@ -84,6 +84,29 @@ pub enum Notice {
     Warming(Warming),
     /// A person should know of this.
     Alert(Alert),
+    /// A credential of the relay's own was renewed, or could not be.
+    Credential {
+        /// Its name in the settings, as a label.
+        name: Box<str>,
+        /// What became of it.
+        news: CredentialNews,
+    },
+}
+
+/// What became of a credential. It says nothing of its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CredentialNews {
+    /// There is a new value.
+    Renewed,
+    /// There is none.
+    Failed {
+        /// In words for a person.
+        why: String,
+        /// Nothing is tried any more until its source changes.
+        for_good: bool,
+        /// The same was told the last time.
+        again: bool,
+    },
 }
 
 /// The warm-up of a model. Labels.

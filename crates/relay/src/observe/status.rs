@@ -11,7 +11,7 @@ use relay_core::{Fault, Moment};
 use serde::Serialize;
 use tokio::sync::Notify;
 
-use super::{LaneName, Notice, Observer, Warming};
+use super::{CredentialNews, LaneName, Notice, Observer, Warming};
 use crate::clock::tenths;
 use crate::history::fate::{Fate, Way};
 use crate::sessions::said::{Held, Sums};
@@ -155,6 +155,8 @@ struct Board {
     warming: BTreeMap<(Box<str>, Option<Box<str>>), News>,
     /// The ways that are left, by upstream and proxy: since when, and why.
     ways_left: BTreeMap<WayName, (Moment, &'static str)>,
+    /// What became last of the relay's own credentials.
+    credentials: BTreeMap<Box<str>, CredentialNews>,
 }
 
 /// Keeps count.
@@ -214,6 +216,8 @@ pub struct Page {
     warming: Vec<WarmUp>,
     /// Ways to upstreams that are left since they failed.
     ways_left: Vec<WayLeft>,
+    /// Credentials of the relay's own that were renewed, or could not be.
+    credentials: Vec<Credential>,
 }
 
 /// A way to an upstream that failed, as the status page shows it.
@@ -258,6 +262,28 @@ impl WayLeft {
     fn of((upstream, by): &WayName, (since, why): (Moment, &'static str), now: Moment) -> Self {
         let left_for_s = tenths(now.since(since));
         Self { upstream: upstream.to_string(), by: by.to_string(), why, left_for_s }
+    }
+}
+
+/// A credential of the relay's own as the status page shows it.
+#[derive(Debug, Serialize)]
+pub struct Credential {
+    /// Its name in the settings.
+    name: String,
+    /// `renewed`, `failed`, or `failed_for_good`: until its source changes.
+    state: &'static str,
+    /// What went wrong.
+    why: Option<String>,
+}
+
+impl Credential {
+    fn of(name: &str, news: &CredentialNews) -> Self {
+        let (state, why) = match news {
+            CredentialNews::Renewed => ("renewed", None),
+            CredentialNews::Failed { why, for_good: false, .. } => ("failed", Some(why.clone())),
+            CredentialNews::Failed { why, for_good: true, .. } => ("failed_for_good", Some(why.clone())),
+        };
+        Self { name: name.to_owned(), state, why }
     }
 }
 
@@ -448,6 +474,7 @@ impl Status {
             lanes: lanes.into_iter().map(|(name, view)| Lane::of(name, view, now)).collect(),
             warming: board.warming.iter().map(|(whose, news)| WarmUp::of(whose, *news)).collect(),
             ways_left: board.ways_left.iter().map(|(way, left)| WayLeft::of(way, *left, now)).collect(),
+            credentials: board.credentials.iter().map(|(name, news)| Credential::of(name, news)).collect(),
         }
     }
 }
@@ -561,6 +588,9 @@ impl Observer for Status {
                     WayWhat::Left { since, why, .. } => drop(board.ways_left.insert(way, (since, why))),
                     WayWhat::Back { .. } | WayWhat::Forgotten => drop(board.ways_left.remove(&way)),
                 }
+            }
+            Notice::Credential { name, news } => {
+                self.board().credentials.insert(name.clone(), news.clone());
             }
             Notice::Listening { .. }
             | Notice::Metrics { .. }

@@ -181,8 +181,9 @@ impl<'a> Again<'a> {
             None if is_last && closed.outcome == "gave_up" => Fell::Badly,
             None => Fell::Unknown,
         };
-        if failure.evidence == Some(Evidence::Refused) && profile.gate.is_some() {
-            // Its lane spaces it, and no step is taken on a curve.
+        let in_gate = failure.evidence == Some(Evidence::Refused) && profile.gate.is_some();
+        if failure.renewed || in_gate {
+            // It is sent at once, or its lane spaces it: no step is taken on a curve.
             self.call.failed(failure, self.now, &mut self.dice);
         } else {
             let mut dice = Fallen::new(&mut self.dice, fell, &failure, (&mut self.steps, &profile));

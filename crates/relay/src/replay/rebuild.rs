@@ -144,6 +144,9 @@ pub(super) fn failure(call: &CallRecord, of: &SendRecord, config: &Config) -> Op
     };
     failure.evidence = evidence;
     failure.barred = barred(call, of);
+    // No rule calls a refused credential a refusal: the relay had a newer one.
+    let renewed = (fault, of.status, evidence) == (Fault::Authentication, Some(401), Some(Evidence::Refused));
+    failure.renewed = renewed && rule.is_some_and(|rule| !rule.starts_with(OWN));
     if let Some(rule) = rule {
         by_rules(call, of, rule, config, &mut failure);
     }
@@ -224,6 +227,7 @@ fn barred(call: &CallRecord, of: &SendRecord) -> Option<Bar> {
         Some("certificate") => Some(Bar::Certificate),
         Some("proxy") => Some(Bar::Proxy),
         Some("unfit") => Some(Bar::Unfit),
+        Some("credential") => Some(Bar::Credential),
         _ => None,
     }
 }

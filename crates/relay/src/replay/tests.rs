@@ -29,6 +29,8 @@ fn settings(text: &str) -> Config {
 struct Evening<'a> {
     config: &'a Config,
     dice: SeededDice,
+    /// Its credential is the relay's own, which is renewed now and then.
+    renews: bool,
     /// Answers that do not come by chance: status, code, seconds to wait.
     answers: Vec<(u16, &'static str, Option<u64>)>,
 }
@@ -102,7 +104,11 @@ impl Evening<'_> {
             wall: SystemTime::UNIX_EPOCH,
             rules: &rules,
         };
-        dialect::judge(dialect::named("openai_responses").unwrap(), &reply)
+        let mut failure = dialect::judge(dialect::named("openai_responses").unwrap(), &reply);
+        let own_rule = failure.rule.as_deref().is_some_and(|rule| rule.starts_with("own rule: "));
+        let is_refused = self.renews && status == 401 && failure.evidence.is_none() && !own_rule;
+        failure.renewed = is_refused && self.chance(0.5);
+        failure
     }
 
     /// Who asks, and what for.
@@ -218,13 +224,18 @@ impl Evening<'_> {
 
 /// Calls that were decided with these settings.
 fn evening(config: &Config, seed: u64, count: u64) -> Vec<CallRecord> {
-    let mut evening = Evening { config, dice: SeededDice::new(seed), answers: Vec::new() };
+    with_credentials(config, seed, count, false)
+}
+
+fn with_credentials(config: &Config, seed: u64, count: u64, renews: bool) -> Vec<CallRecord> {
+    let mut evening = Evening { config, dice: SeededDice::new(seed), renews, answers: Vec::new() };
     (0..count).map(|number| evening.call(number, Kind::ALL[number as usize % Kind::ALL.len()])).collect()
 }
 
 /// One call with these answers, and then a good one.
 fn call(config: &Config, answers: &[(u16, &'static str, Option<u64>)]) -> CallRecord {
-    Evening { config, dice: SeededDice::new(7), answers: answers.to_vec() }.call(1, Kind::Other)
+    Evening { config, dice: SeededDice::new(7), renews: false, answers: answers.to_vec() }
+        .call(1, Kind::Other)
 }
 
 const RULE: &str = "[[rule]]\nstatus = 418\nfault = \"at_capacity\"\nresend = \"refused\"\nfloor = \"3s\"\n";
@@ -251,7 +262,7 @@ proptest! {
     #[test]
     fn the_same_settings_make_no_difference(seed in any::<u64>(), other in any::<u64>()) {
         for config in many() {
-            let calls = evening(&config, seed, 21);
+            let calls = with_credentials(&config, seed, 21, seed % 2 == 0);
             // Those whose middle is left out are not told exactly.
             let calls: Vec<_> = calls.into_iter().filter(|call| call.left_out == 0).collect();
             let replayed = replay(&calls, &config, other);

@@ -60,6 +60,12 @@ pub fn page(lang: Lang, address: &str, page: &Value) -> String {
         let since = span(lang, way["left_for_s"].as_f64());
         words::way_left(lang, text("upstream"), text("by"), text("why"), &since)
     }));
+    // Of one that works nobody has to hear.
+    let credentials = page["credentials"].as_array().map_or(&[][..], Vec::as_slice);
+    let troubled = credentials.iter().filter(|one| one["why"].is_string()).take(MOST);
+    lines.extend(
+        troubled.map(|one| words::credential(lang, one["name"].as_str().unwrap_or("-"), &state(one))),
+    );
     let more = open.len().saturating_sub(MOST) + busy.len().saturating_sub(MOST);
     if more > 0 {
         lines.push(words::more(lang, more as u64));
@@ -133,7 +139,9 @@ mod tests {
                       {"upstream": "openai", "model": "gpt-y", "state": "open", "why": null, "waiting": 0}],
             "warming": [{"upstream": "home", "model": "llama3", "state": "loading", "tries": 1}],
             "ways_left": [{"upstream": "api.example:443", "by": "http://p.example:3128", "why": "refused",
-                           "left_for_s": 12.34}]
+                           "left_for_s": 12.34}],
+            "credentials": [{"name": "team", "state": "failed", "why": "it is over"},
+                            {"name": "mine", "state": "renewed", "why": null}]
         })
     }
 
@@ -154,6 +162,7 @@ mod tests {
           home llama3: loading, tries 1
         ways to services that failed, and are left until they work again:
           api.example:443 (http://p.example:3128): refused, 12.3 s ago
+        credential team: failed (it is over)
         ");
     }
 

@@ -58,10 +58,10 @@ pub fn plan(upstream: &Upstream, model: Option<&str>, variable: &dyn Fn(&str) ->
     if upstream.name == "anthropic" {
         headers.insert(HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
     }
-    if upstream.api_key.is_none() {
+    if upstream.lends_nothing() {
         add_key(&upstream.name, &path, variable, &mut headers);
     }
-    let has_key = upstream.api_key.is_some() || judge(&headers, &path) != Verdict::None;
+    let has_key = !upstream.lends_nothing() || judge(&headers, &path) != Verdict::None;
     let data = match body {
         None => Data::None,
         Some(body) => {

@@ -177,7 +177,8 @@ impl Came {
 
 /// Whether a resend was of no use, rather than a risk.
 fn is_barred(why: Option<&'static str>) -> bool {
-    let barred = [Bar::Certificate, Bar::Proxy, Bar::Unfit].map(|bar| Why::Barred(bar).name());
+    let barred =
+        [Bar::Certificate, Bar::Proxy, Bar::Unfit, Bar::Credential].map(|bar| Why::Barred(bar).name());
     why.is_some_and(|why| barred.contains(&why))
 }
 
@@ -216,6 +217,7 @@ mod tests {
             (429, Outcome::Refused, Some("still_running"), 4),
             (502, Outcome::Refused, Some("certificate"), 1),
             (502, Outcome::Refused, Some("proxy"), 1),
+            (502, Outcome::Refused, Some("credential"), 1),
             (200, Outcome::Broken, None, 1),
             (200, Outcome::Cut, None, 1),
             (200, Outcome::ClientLeft, None, 1),

@@ -2,6 +2,7 @@
 //! is checked, so that nothing is checked again later.
 
 use super::ReadFile;
+use super::credentials::{self, Reading, Variables};
 use super::errors::{Findings, Place, line_of};
 use super::file::{Drafts, Entry, unreadable};
 use super::keys::{PoolDraft, ProfileDraft, RouteDraft, UpstreamDraft};
@@ -29,6 +30,7 @@ pub(super) struct Around<'a> {
     pub(super) text: &'a str,
     pub(super) folder: Option<&'a Path>,
     pub(super) read: ReadFile<'a>,
+    pub(super) variables: Variables<'a>,
 }
 
 /// Builds the settings. They are to be used only if nothing was found.
@@ -36,6 +38,9 @@ pub(super) fn build(drafts: Drafts, layers: &Layers, around: Around<'_>, found: 
     let mut build = Build { config: Config::default(), found, around };
     build.plain(&drafts, layers);
     build.certificates(&drafts, layers);
+    let Around { variables, folder, .. } = build.around;
+    build.config.credentials =
+        Reading { variables, folder, found: &mut *build.found }.all(drafts.credentials);
     build.upstreams(drafts.upstreams);
     build.pools(drafts.pools);
     build.profiles(&drafts.profiles);
@@ -111,6 +116,7 @@ impl Build<'_> {
             let hint = "build it with the feature `otlp`, as docs/otlp.md says, or leave `endpoint` out";
             self.found.add(Place::File(span.clone()), what, hint);
         }
+        config.credentials_dir = config.state_dir.as_ref().map(|folder| folder.join("credentials"));
         let (each, total) = (drafts.bodies.each, drafts.bodies.total);
         if each > total {
             let spans = &drafts.bodies_spans;
@@ -167,6 +173,8 @@ impl Build<'_> {
                 headers: draft.headers.unwrap_or(before.headers),
                 api_key: draft.api_key.or(before.api_key),
                 dialects: draft.dialects.or(before.dialects),
+                credential: draft.credential.or(before.credential),
+                replace_credential: draft.replace_credential.unwrap_or(before.replace_credential),
                 allow_plaintext: draft.allow_plaintext.unwrap_or(before.allow_plaintext),
                 strip_v1: draft.strip_v1.or(before.strip_v1),
                 http2: draft.http2.or(before.http2),
@@ -182,7 +190,8 @@ impl Build<'_> {
                 let what = format!("upstream `{name}` is to be warmed at the start, and has no `warm`");
                 self.found.add(Place::File(span.clone()), what, "name the model: warm = \"llama3\"");
             }
-            if let Some(span) = spans.get("api_key") {
+            credentials::of_upstream(&name, &upstream, &spans, &self.config.credentials, self.found);
+            if let Some(span) = spans.get("api_key").or_else(|| spans.get("credential")) {
                 self.not_in_the_clear(&upstream, Place::File(span.clone()));
             }
             self.config.upstreams.insert(name, upstream);
@@ -328,6 +337,10 @@ impl Build<'_> {
             Some(UpstreamChoice::Pool(_)) | None => None,
         };
         if let Some(upstream) = upstream {
+            if upstream.credential.is_some() {
+                let what = "the upstream has a `credential` of its own already";
+                return self.found.add(key.place.clone(), what, "keep one of the two");
+            }
             upstream.api_key = Some(key.value.clone());
             let upstream = upstream.clone();
             self.not_in_the_clear(&upstream, key.place.clone());

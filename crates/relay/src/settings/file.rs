@@ -4,9 +4,9 @@
 use super::env_file::EnvFile;
 use super::errors::{Findings, Place, line_around, line_of};
 use super::keys::{
-    ALERTS, BODIES, BREAKER, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, OTLP, POOL, PROFILE, PoolDraft,
-    ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft, SNAPSHOTS, TIMEOUTS, UPSTREAM, UpstreamDraft,
-    WAITING,
+    ALERTS, BODIES, BREAKER, CLIENT, CODEX, CREDENTIAL, CredentialDraft, HISTORY, HOLD, LIMITS, LOG, OTLP,
+    POOL, PROFILE, PoolDraft, ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft, SNAPSHOTS, TIMEOUTS,
+    UPSTREAM, UpstreamDraft, WAITING,
 };
 use super::numbers::NUMBERS;
 use super::read::{Into, Reader, Spans, Target, mask_secrets};
@@ -198,6 +198,7 @@ pub(super) struct Drafts {
     pub(super) clients: BTreeMap<Kind, Entry<ClientSettings>>,
     pub(super) upstreams: BTreeMap<String, Entry<UpstreamDraft>>,
     pub(super) pools: BTreeMap<String, Entry<PoolDraft>>,
+    pub(super) credentials: BTreeMap<String, Entry<CredentialDraft>>,
     pub(super) profiles: BTreeMap<String, Entry<(ProfileDraft, ProfileOverrides)>>,
     pub(super) routes: Vec<Entry<(RouteDraft, ProfileOverrides)>>,
     pub(super) rules: Vec<Entry<RuleDraft>>,
@@ -330,6 +331,7 @@ fn sections(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Drafts {
             "client" => clients(reader, value, &mut drafts),
             "upstream" => upstreams(reader, value, &mut drafts),
             "pool" => pools(reader, value, &mut drafts),
+            "credential" => credentials(reader, value, &mut drafts),
             "profile" => profiles(reader, value, &mut drafts),
             "route" => routes(reader, value, &mut drafts),
             "rule" => rules(reader, value, &mut drafts),
@@ -387,6 +389,19 @@ fn pools(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Dra
         let at = format!("pool.{}", name.get_ref());
         let spans = reader.section(&at, value, &mut [&mut Into(POOL, &mut draft)]);
         drafts.pools.insert(name.get_ref().to_string(), Entry { draft, spans, name: name.span() });
+    }
+}
+
+fn credentials(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Drafts) {
+    let Some(table) = reader.table("credential.NAME", value) else { return };
+    for (name, value) in not_too_many(reader, "credential", value, table.iter()) {
+        if !is_fit_name(reader, name.get_ref(), name.span()) {
+            continue;
+        }
+        let mut draft = CredentialDraft::default();
+        let at = format!("credential.{}", name.get_ref());
+        let spans = reader.section(&at, value, &mut [&mut Into(CREDENTIAL, &mut draft)]);
+        drafts.credentials.insert(name.get_ref().to_string(), Entry { draft, spans, name: name.span() });
     }
 }
 

@@ -3,12 +3,14 @@
 //! compares the two), not the numbers of a profile (those are `numbers`), and not what one key demands of another (that is `build`).
 
 mod alerts;
+mod credential;
 mod otlp;
 mod pool;
 mod snapshots;
 mod upstream;
 
 pub(super) use alerts::ALERTS;
+pub(super) use credential::{CREDENTIAL, CredentialDraft};
 pub(super) use otlp::{OTLP, headers as otlp_headers};
 pub(super) use pool::{BREAKER, POOL, PoolDraft};
 pub(super) use snapshots::SNAPSHOTS;

@@ -10,6 +10,7 @@
 //! ```
 
 mod build;
+mod credentials;
 mod env_file;
 mod environment;
 mod errors;
@@ -121,7 +122,9 @@ pub fn load(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Result<Loaded, S
     let layers = layers::read(flags, &mut drafts, outside);
     let mut config = Config::default();
     if is_toml {
-        let around = build::Around { text, folder: path.as_deref().and_then(Path::parent), read };
+        let variables = |name: &str| variable(env, &env_files, name);
+        let folder = path.as_deref().and_then(Path::parent);
+        let around = build::Around { text, folder, read, variables: &variables };
         config = build::build(drafts, &layers, around, &mut found);
     }
     match found.into_error(path.as_deref().unwrap_or(Path::new("")), text) {
@@ -134,11 +137,19 @@ pub fn load(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Result<Loaded, S
             }
             let shown = show::shown(&config, source.as_ref(), &layers.outside);
             notices.extend(no_websockets(&config));
+            notices.extend(credentials::unset(&config));
             cap(&mut notices);
             let rules_at = source.as_ref().map_or_else(Vec::new, |source| show::places_of("rule", source));
             Ok(Loaded { config, notices, file: path, shown, rules_at })
         }
     }
+}
+
+/// What a variable holds that the settings name: in the environment, else in the stronger env file that has it.
+fn variable(env: Env<'_>, env_files: &[env_file::EnvFile], name: &str) -> Option<String> {
+    // What is no text is no key either, and is told of as such.
+    let in_process = layers::present(env, name).map(|value| value.to_string_lossy().into_owned());
+    in_process.or_else(|| env_files.iter().find_map(|file| file.get(name).map(|(value, _)| value.to_owned())))
 }
 
 /// What a room that is too small does besides.

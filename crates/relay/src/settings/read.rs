@@ -155,7 +155,7 @@ pub(super) fn mask_secrets(found: &mut Findings, table: &DeTable<'_>) {
         ["token", "headers", "proxy", "secret", "password", "api_key", "authorization", "webhook", "command"];
     for (name, value) in table {
         let name = name.get_ref().to_ascii_lowercase();
-        mask_value(found, value, TELLING.iter().any(|part| name.contains(part)));
+        mask_value(found, value, name == "key" || TELLING.iter().any(|part| name.contains(part)));
     }
 }
 

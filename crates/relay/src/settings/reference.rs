@@ -2,8 +2,8 @@
 //! Made from the lists in `keys`; nothing is said twice.
 
 use super::keys::{
-    ALERTS, BODIES, BREAKER, CLIENT, CODEX, HISTORY, HOLD, LIMITS, LOG, OTLP, POOL, PROFILE, RELAY, ROUTE,
-    SNAPSHOTS, TIMEOUTS, UPSTREAM, WAITING,
+    ALERTS, BODIES, BREAKER, CLIENT, CODEX, CREDENTIAL, HISTORY, HOLD, LIMITS, LOG, OTLP, POOL, PROFILE,
+    RELAY, ROUTE, SNAPSHOTS, TIMEOUTS, UPSTREAM, WAITING,
 };
 use super::numbers::NUMBERS;
 use super::read::{Key, one_of};
@@ -89,6 +89,13 @@ pub fn reference() -> Vec<SectionDoc> {
             docs(UPSTREAM),
         ),
         section(
+            "[credential.NAME]",
+            "A credential of the relay's own, so that clients need none; an `[upstream.NAME]` names it. Its key comes from one \
+             of `key`, `key_env`, `key_file` and `key_command`, or is a token that is issued at `token_url`. \
+             `docs/credentials.md` has more.",
+            docs(CREDENTIAL),
+        ),
+        section(
             "[pool.NAME]",
             "Several upstreams that stand in for each other; `docs/pools.md` has more. Its name is no upstream's.",
             docs(POOL),
@@ -122,7 +129,7 @@ pub fn reference() -> Vec<SectionDoc> {
 }
 
 /// The names of the sections at the top of the file.
-pub(super) const SECTIONS: [&str; 18] = [
+pub(super) const SECTIONS: [&str; 19] = [
     "relay",
     "timeouts",
     "waiting",
@@ -138,6 +145,7 @@ pub(super) const SECTIONS: [&str; 18] = [
     "upstream",
     "pool",
     "breaker",
+    "credential",
     "profile",
     "route",
     "rule",
@@ -174,6 +182,11 @@ pub(super) fn is_public(name: &str) -> bool {
                 | "proxy"
                 | "webhook"
                 | "command"
+                | "key"
+                | "key_command"
+                | "refresh_token"
+                | "token_url"
+                | "client_secret"
         )
 }
 

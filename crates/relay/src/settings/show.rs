@@ -280,7 +280,18 @@ fn file_name(path: &Path) -> String {
 
 /// Whether the value of a key of this name is never shown.
 fn is_secret(key: &str) -> bool {
-    matches!(key, "token" | "api_key" | "headers" | "webhook" | "command")
+    matches!(
+        key,
+        "token"
+            | "api_key"
+            | "headers"
+            | "webhook"
+            | "command"
+            | "key"
+            | "key_command"
+            | "refresh_token"
+            | "client_secret"
+    )
 }
 
 /// A text as TOML writes it.
@@ -302,6 +313,7 @@ fn of_upstream(upstream: &Upstream, key: &str) -> Option<String> {
             (!pairs.is_empty()).then(|| format!("{{ {} }}", pairs.join(", ")))
         }
         "api_key" => upstream.api_key.as_ref().map(|_| MASK.to_owned()),
+        "credential" => upstream.credential.as_deref().map(quoted),
         "max_running" => upstream.max_running.map(|most| most.to_string()),
         "warm" => upstream.warm.as_ref().map(of_warm),
         _ => None,

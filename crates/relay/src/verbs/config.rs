@@ -13,7 +13,8 @@ use steady_relay::settings::{self, Loaded, SettingsError, Shown};
 use steady_relay::words::{self, lang, start, verbs};
 
 use super::{
-    Failure, failed, files, load, places, print, print_json, say, settled, tls_config, try_load, wrong,
+    Failure, can_start, failed, files, load, places, print, print_json, say, settled, tls_config, try_load,
+    wrong,
 };
 
 /// Carries out one of the verbs.
@@ -87,7 +88,8 @@ fn check(flags: &Flags, file: Option<&PathBuf>, as_json: bool) -> Result<u8, Fai
             }
             let Loaded { config, notices, .. } = loaded;
             // Certificates are read at the start, so a file that is missing would stop it.
-            let (_tls, more) = match tls_config(&config) {
+            let started = can_start(&config).and_then(|()| tls_config(&config));
+            let (_tls, more) = match started {
                 Err(Failure(code, words)) if as_json => {
                     let words = words.trim_start_matches("error: ");
                     let (what, hint) = words.split_once("\nhint: ").unwrap_or((words, ""));

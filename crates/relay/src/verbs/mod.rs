@@ -37,6 +37,7 @@ use std::sync::Arc;
 use relay_core::config::Config;
 use relay_core::{Lang, Listen, plain};
 use steady_relay::cli::Flags;
+use steady_relay::credentials;
 use steady_relay::files::Files;
 use steady_relay::listen::{Bound, Place, bind, leads_back};
 use steady_relay::run::SessionKey;
@@ -160,6 +161,7 @@ fn place(config: &Config, port: u16) -> Place {
 
 /// Where requests go; an upstream that is the relay itself would send every request round for ever.
 async fn targets(config: &Config, listening: &[SocketAddr]) -> Result<Upstreams, Failure> {
+    can_start(config)?;
     let targets = Upstreams::of(config);
     for upstream in targets.all() {
         let url = &upstream.url;
@@ -171,6 +173,16 @@ async fn targets(config: &Config, listening: &[SocketAddr]) -> Result<Upstreams,
         }
     }
     Ok(targets)
+}
+
+/// Whether the credentials of the relay's own can be had that a variable holds. One of a file or a program may come later.
+fn can_start(config: &Config) -> Result<(), Failure> {
+    match credentials::unset(config).next() {
+        Some((name, variable)) => {
+            Err(failed(2, &words::credentials::start_unset(words::lang(), name, variable)))
+        }
+        None => Ok(()),
+    }
 }
 
 fn tls_config(config: &Config) -> Result<(Arc<rustls::ClientConfig>, Vec<String>), Failure> {

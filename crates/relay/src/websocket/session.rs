@@ -180,7 +180,7 @@ impl Session {
     }
 
     /// Hands a message to the upstream that no call stands behind.
-    async fn pass(&mut self, shared: &Shared, message: Said) -> Result<(), Parting> {
+    async fn pass(&mut self, shared: &Arc<Shared>, message: Said) -> Result<(), Parting> {
         self.client.begins_to_wait();
         if self.upstream.is_none() && self.refused.is_none() {
             let within = HANDSHAKE + shared.config.timeouts.connect;
@@ -208,7 +208,7 @@ impl Session {
     }
 
     /// A request for nothing, by which a client makes the connection ready. It passes, with all that it is answered.
-    pub(super) async fn prewarm(&mut self, shared: &Shared, message: Said) -> Result<(), Parting> {
+    pub(super) async fn prewarm(&mut self, shared: &Arc<Shared>, message: Said) -> Result<(), Parting> {
         self.pass(shared, message).await?;
         let dialect = route(&self.wanted.parts.method, &self.wanted.path).dialect;
         let mut silence = IdleLimit::new(shared.config.timeouts.idle);

@@ -21,6 +21,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use super::leg::Leg;
 use super::memory::{self, Address, Refused};
 use crate::credential::{AccountKey, account_key};
+use crate::credentials::Lent;
 use crate::drive::unsent;
 use crate::headers::{announced, forwardable_answer, forwardable_extensions};
 use crate::observe::Notice;
@@ -184,7 +185,11 @@ impl Answered {
 }
 
 /// Opens a connection to the upstream, for so long, and remembers what that says of its WebSockets.
-pub(super) async fn open(shared: &Shared, wanted: &Wanted, within: Duration) -> Result<Opened, Unopened> {
+pub(super) async fn open(
+    shared: &Arc<Shared>,
+    wanted: &Wanted,
+    within: Duration,
+) -> Result<Opened, Unopened> {
     let (stood, begun) = (OnceLock::new(), shared.clock.now());
     let tried = tokio::time::timeout(within, connect(shared, wanted, &stood)).await;
     let (memory, now) = (&shared.websockets, shared.clock.now());
@@ -239,15 +244,36 @@ fn unspoken(shared: &Shared, wanted: &Wanted, why: &str) {
     }
 }
 
-/// Makes the handshake. Without a limit of time once the connection `stood`, which says how it gets there.
+/// Makes the handshake; once more where the relay's own credential was refused and there is a newer one. Without a limit
+/// of time once the connection `stood`, which says how it gets there.
 async fn connect(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     wanted: &Wanted,
     stood: &OnceLock<Option<Detour>>,
 ) -> Result<Opened, Refusal> {
+    let mut lent = None;
+    let refused = match shake_hands(shared, wanted, stood, &mut lent).await {
+        Err(Refusal::Answered(refused)) => refused,
+        shaken => return shaken,
+    };
+    match lent {
+        Some(lent) if lent.renews_after(shared, refused.status).await => {
+            shake_hands(shared, wanted, stood, &mut None).await
+        }
+        Some(_) | None => Err(Refusal::Answered(refused)),
+    }
+}
+
+async fn shake_hands(
+    shared: &Arc<Shared>,
+    wanted: &Wanted,
+    stood: &OnceLock<Option<Detour>>,
+    sent_with: &mut Option<Lent>,
+) -> Result<Opened, Refusal> {
     let upstream = &wanted.target.upstream;
     let key = generate_key();
-    let mut ask = ask_for(shared, &wanted.parts, &wanted.target);
+    let (mut ask, lent) = ask_for(shared, &wanted.parts, &wanted.target).await.map_err(Refusal::Unreached)?;
+    *sent_with = lent;
     *ask.headers_mut() = without(ask.headers(), &OF_THE_HANDSHAKE);
     let headers = ask.headers_mut();
     shared.add_cookies(upstream, wanted.account, headers);

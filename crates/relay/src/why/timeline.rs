@@ -299,6 +299,7 @@ pub(super) fn reason(lang: Lang, why: &str) -> String {
         "certificate" => words::certificate(lang),
         "proxy" => words::proxy(lang),
         "unfit" => words::unfit(lang),
+        "credential" => words::credential(lang),
         other => other.to_owned(),
     }
 }

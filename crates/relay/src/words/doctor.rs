@@ -299,6 +299,24 @@ relay_core::words! {
         zh: "{who}：{what}\n指定一个 PEM 格式的证书文件，或去掉该设置";
     }
 
+    /// One cannot be had; `what` says which, and why.
+    credential_flaw(what: &str) {
+        en: "{what}\nmend it, or what the `[credential.NAME]` of the settings says of it";
+        zh: "{what}\n请修正它，或修改设置中 `[credential.NAME]` 的内容";
+    }
+
+    /// The relay has none of its own.
+    credentials_none() {
+        en: "clients bring their credentials; the relay has none of its own";
+        zh: "凭据由客户端自带；中继自己没有凭据";
+    }
+
+    /// All are where the settings say.
+    credentials_ok(count: u64) {
+        en: "credentials of the relay's own: {count}, each where the settings say (none was asked for or run)";
+        zh: "中继自己的凭据：{count} 个，都在设置所说的位置（没有索取令牌，也没有运行程序）";
+    }
+
     /// All are.
     certificates_ok() {
         en: "every file of certificates that is named is there";

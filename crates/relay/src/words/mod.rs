@@ -32,6 +32,7 @@ use relay_core::words::Table;
 
 pub mod alerts;
 pub mod cli;
+pub mod credentials;
 pub mod demo;
 pub mod diagnose;
 pub mod doctor;
@@ -66,6 +67,7 @@ pub const TABLES: &[Table] = &[
     relay_core::notice::words::TABLE,
     alerts::TABLE,
     cli::TABLE,
+    credentials::TABLE,
     demo::TABLE,
     diagnose::TABLE,
     doctor::TABLE,

@@ -113,6 +113,12 @@ relay_core::words! {
         zh: "  {upstream}（{by}）：{why}，{since}前";
     }
 
+    /// A credential of the relay's own that could not be had; `state` has the reason.
+    credential(name: &str, state: &str) {
+        en: "credential {name}: {state}";
+        zh: "凭据 {name}：{state}";
+    }
+
     /// What is not listed.
     more(count: u64) {
         en: "and {count} more";

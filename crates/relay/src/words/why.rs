@@ -492,6 +492,12 @@ relay_core::words! {
         zh: "服务发来的内容无法转交，重发也会如此";
     }
 
+    /// A bar: the relay's own credential.
+    credential() {
+        en: "the relay's own credential for the service cannot be had";
+        zh: "无法取得中继自己用于该服务的凭据";
+    }
+
     /// A fault of another version, for the last line.
     was_unknown(fault: &str) {
         en: "Something went wrong ({fault})";

@@ -17,6 +17,9 @@ mod bytes;
 #[cfg(test)]
 mod codex;
 #[cfg(test)]
+#[cfg(unix)]
+mod credentials;
+#[cfg(test)]
 mod crowds;
 #[cfg(test)]
 mod dialects;

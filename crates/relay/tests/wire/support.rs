@@ -92,6 +92,11 @@ impl Recorder {
         own.map(|(_, event)| told(event)).collect::<Vec<_>>().join(", ")
     }
 
+    /// All events, as they print.
+    pub(crate) fn events(&self) -> String {
+        format!("{:?}", self.events.lock().unwrap())
+    }
+
     /// What the relay said about itself.
     pub(crate) fn notices(&self) -> Vec<Notice> {
         self.notices.lock().unwrap().clone()

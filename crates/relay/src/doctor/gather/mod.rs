@@ -61,6 +61,8 @@ pub async fn gather(patient: Patient<'_>) -> Facts {
         has_tls: config.tls,
         history: machine::history(config),
         alerts: machine::alerts(config, folder, &text),
+        credentials: config.credentials.len(),
+        flaws: crate::credentials::all_flaws(config).collect(),
         ..Facts::default()
     };
     let relay = RelayAt::of(config);

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::super::facts::{Answered, Clients, Settings, Unreached};
 use super::*;
+use crate::credentials::Flaw;
 use crate::listen::Holder;
 use crate::service::Record;
 use crate::service::act::{State, Status};
@@ -101,6 +102,17 @@ fn what_a_running_relay_tells() {
     assert_eq!(only(&here(hanging), Check::Hanging).0, Level::Warn);
     let fat = Facts { memory: Some(1537), ..fine };
     assert_eq!(only(&fat, Check::Memory).0, Level::Warn);
+}
+
+#[test]
+fn credentials_of_the_relays_own_are_where_the_settings_say() {
+    let flaw = |words: &str, stops| Flaw { words: words.to_owned(), stops };
+    let with = |credentials, flaws| Facts { credentials, flaws, ..well() };
+    assert_eq!(only(&with(0, Vec::new()), Check::Credentials).0, Level::Ok);
+    assert!(only(&with(2, Vec::new()), Check::Credentials).1.contains("own: 2"));
+    let all = found(&with(2, vec![flaw("no file", true), flaw("open to others", false)]), Check::Credentials);
+    let expected = [(Level::Fail, "no file".to_owned()), (Level::Warn, "open to others".to_owned())];
+    assert_eq!(all, expected);
 }
 
 fn asked(is_used: bool, answer: Result<Answered, Unreached>) -> Facts {

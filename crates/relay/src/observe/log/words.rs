@@ -8,11 +8,11 @@ use relay_core::config::LogLevel;
 use relay_core::event::{CallId, Closing, Detour, Event, Labels, Outcome, Transport};
 use relay_core::warm::News;
 
-use super::super::{LaneChange, LaneName, Notice, Warming, What};
+use super::super::{CredentialNews, LaneChange, LaneName, Notice, Warming, What};
 use super::record::{Body, Field, Record};
 
 use crate::upstream::{WayNews, WayWhat};
-use crate::words::{lang, start};
+use crate::words::{credentials, lang, start};
 
 pub(super) fn words(notice: &Notice) -> Option<Record> {
     let lang = lang();
@@ -58,6 +58,13 @@ pub(super) fn words(notice: &Notice) -> Option<Record> {
         Notice::Way(news) => return Some(way(news)),
         Notice::Warming(warming) => return Some(warm(warming)),
         Notice::Alert(alert) => return Some(told(alert)),
+        Notice::Credential { name, news: CredentialNews::Renewed } => {
+            (LogLevel::Info, "credential", credentials::renewed(lang, name))
+        }
+        Notice::Credential { news: CredentialNews::Failed { again: true, .. }, .. } => return None,
+        Notice::Credential { name, news: CredentialNews::Failed { why, .. } } => {
+            (LogLevel::Warn, "credential", credentials::not_renewed(lang, name, why))
+        }
     };
     Some(Record::words(level, event, words))
 }

@@ -94,11 +94,20 @@ fn the_page_has_the_keys_that_are_documented_and_no_others() {
     {
         status.notice(&way(by, what));
     }
+    let (why, for_good, again) = ("gone".to_owned(), true, false);
+    for news in [CredentialNews::Renewed, CredentialNews::Failed { why, for_good, again }] {
+        status.notice(&Notice::Credential { name: "mine".into(), news });
+    }
     let page = serde_json::to_value(status.page(Moment::ZERO, Moment::ZERO, lanes)).unwrap();
     assert_eq!(keys(&page["ways_left"][0]), documented("Ways that are left"));
     let left =
         serde_json::json!([{"upstream": "api.example:443", "by": "direct", "why": "dns", "left_for_s": 0.0}]);
     assert_eq!(page["ways_left"], left);
+    assert_eq!(keys(&page["credentials"][0]), documented("Credentials"));
+    assert_eq!(
+        page["credentials"],
+        serde_json::json!([{"name": "mine", "state": "failed_for_good", "why": "gone"}])
+    );
     assert_eq!(keys(&page["lanes"][0]), documented("Lanes"));
     assert_eq!(keys(&page["lanes"][0]["line"][0]), documented("A lane's line"));
     assert_eq!(page["lanes"][0]["line"][0]["session"], "00000007");

@@ -17,6 +17,8 @@ pub(in crate::settings) struct UpstreamDraft {
     pub(in crate::settings) headers: Option<Vec<(HeaderName, HeaderValue)>>,
     pub(in crate::settings) api_key: Option<Secret>,
     pub(in crate::settings) dialects: Option<Vec<&'static str>>,
+    pub(in crate::settings) credential: Option<String>,
+    pub(in crate::settings) replace_credential: Option<bool>,
     pub(in crate::settings) allow_plaintext: Option<bool>,
     pub(in crate::settings) strip_v1: Option<bool>,
     pub(in crate::settings) http2: Option<Http2>,
@@ -66,6 +68,22 @@ pub(in crate::settings) const UPSTREAM: &[Key<UpstreamDraft>] = &[
         doc: "The dialects it speaks: a pool sends it no call in another one. `openai_responses`, `openai_chat`, \
               `anthropic`, `gemini`, `ollama`. Not set: whatever comes.",
         set: |upstream, given| dialects(given).map(|value| upstream.dialects = Some(value)),
+    },
+    Key {
+        name: "credential",
+        shape: "name",
+        default: "",
+        doc: "The `[credential.NAME]` that is added to requests that carry no credential at all, in place of an `api_key`. \
+              Whoever reaches the relay can spend it, and it goes to no other host.",
+        set: |upstream, given| given.text().map(|text| upstream.credential = Some(text.to_owned())),
+    },
+    Key {
+        name: "replace_credential",
+        shape: "true or false",
+        default: "false",
+        doc: "Whether `credential` is sent in place of what a request carries, for clients that must have some key: then none \
+              of the client's own credentials, account headers and cookies go there.",
+        set: |upstream, given| given.flag().map(|value| upstream.replace_credential = Some(value)),
     },
     Key {
         name: "allow_plaintext",
@@ -160,8 +178,8 @@ fn warm(given: &Given<'_>) -> Result<Warm, Invalid> {
     Ok(Warm { model, path: path.to_owned(), body: body.to_owned() })
 }
 
-/// Reads one header to add. Its value is marked as sensitive and stays out of every message.
-pub(super) fn header((name, value): (&str, &str)) -> Result<(HeaderName, HeaderValue), Invalid> {
+/// Whether a header belongs to the connection, which the relay makes itself.
+pub(super) fn of_the_connection(name: &HeaderName) -> bool {
     const OURS: [&str; 11] = [
         "connection",
         "content-length",
@@ -175,10 +193,15 @@ pub(super) fn header((name, value): (&str, &str)) -> Result<(HeaderName, HeaderV
         "transfer-encoding",
         "upgrade",
     ];
+    OURS.contains(&name.as_str())
+}
+
+/// Reads one header to add. Its value is marked as sensitive and stays out of every message.
+pub(super) fn header((name, value): (&str, &str)) -> Result<(HeaderName, HeaderValue), Invalid> {
     let name: HeaderName = name.parse().map_err(|_not_a_name| {
         Invalid::new("holds what is no header name", "a name has letters, digits and hyphens")
     })?;
-    if OURS.contains(&name.as_str()) {
+    if of_the_connection(&name) {
         let why = format!("holds `{name}`, which belongs to the connection");
         return Err(Invalid::new(why, "leave it out: the relay sets it itself"));
     }

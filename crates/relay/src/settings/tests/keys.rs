@@ -2,8 +2,8 @@
 
 use super::*;
 use relay_core::config::{
-    Desktop, Http2, LogFormat, LogLevel, LogSettings, OtlpSettings, ProxyChoice, ProxyList, Waiting,
-    Websocket,
+    Desktop, Held, Http2, LogFormat, LogLevel, LogSettings, OtlpSettings, ProxyChoice, ProxyList,
+    REFRESH_BEFORE, REFRESH_TOKEN, Source, TokenRequest, Waiting, Websocket,
 };
 use relay_core::gate::Preset;
 use relay_core::{ClientLimit, Profile, ProfileOverrides};
@@ -26,6 +26,9 @@ fn the_documented_defaults_are_the_defaults() {
         if section.head == "[pool.NAME]" {
             text += "members = [\"openai\"]\n";
         }
+        if section.head == "[credential.NAME]" {
+            text += "token_url = \"https://a.example/token\"\n";
+        }
         if section.head == "[[rule]]" {
             text += "phrase = \"x\"\nfault = \"overloaded\"\n";
         }
@@ -34,6 +37,11 @@ fn the_documented_defaults_are_the_defaults() {
     // Among the numbers are the curves, and whoever writes these down has no gate.
     let without_gate = Profile { gate: None, ..Profile::interactive() };
     assert_eq!(config.profiles.remove("NAME"), Some(without_gate));
+    let Source::OAuth(oauth) = config.credentials.remove("NAME").unwrap().source else {
+        panic!("it is a token")
+    };
+    assert_eq!((oauth.form, oauth.before), (TokenRequest::default(), REFRESH_BEFORE));
+    assert_eq!(oauth.refresh_token, Held::Variable { name: REFRESH_TOKEN.into(), value: None });
     config.routes.clear();
     config.rules.clear();
     config.pools.clear();

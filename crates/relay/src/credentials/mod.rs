@@ -1,0 +1,368 @@
+//! Credentials of the relay's own: their values, and the having of new ones. When that is done [`relay_core::renewal`]
+//! decides; which requests get one the settings of their upstream say, and never one of another origin.
+//!
+//! ```text
+//!  call --key--> Credential --needs a new one--> renewal, one at a time --> file | program | issuer of tokens
+//!       --401--> refused?   <--value, number----         (a task of its own: it outlives its call)      |
+//!                                                                            state folder <--kept-------'
+//! ```
+//!
+//! A sign-in of ChatGPT or Claude is no such credential: its client owns it, and renews it itself.
+
+mod held;
+mod lent;
+mod oauth;
+mod store;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use relay_core::config::{self, Config, Held, Secret, Source};
+use relay_core::failure::{Bar, Failure, label};
+use relay_core::renewal::{Need, Refused, Renewal, Renewed, Terms};
+use relay_core::{Evidence, Fault, retry_after::Advice};
+use tokio::sync::watch;
+
+use self::store::Store;
+use crate::clock::RealDice;
+use crate::observe::{CredentialNews, Notice};
+use crate::shared::Shared;
+use crate::words::{credentials as words, lang};
+
+pub use held::{Flaw, look};
+pub(crate) use lent::{Lent, of_request};
+
+/// A value is taken from its file again after so long: as often as other files are looked at.
+const FILE_IS_GOOD: Duration = crate::reload::EVERY;
+/// What a program wrote is asked for again so long before its end.
+const BEFORE: Duration = config::REFRESH_BEFORE;
+/// What was issued less than this ago and is refused is not asked for again: the next one would be refused, too.
+const APART: Duration = Duration::from_secs(30);
+
+/// The credentials whose variable is not set, each with that variable.
+pub fn unset(config: &Config) -> impl Iterator<Item = (&str, &str)> {
+    config.credentials.iter().flat_map(|(name, credential)| {
+        let (one, other) = match &credential.source {
+            Source::Key(held) => (Some(held), None),
+            Source::Command { .. } => (None, None),
+            Source::OAuth(oauth) => (Some(&oauth.refresh_token), oauth.client_secret.as_ref()),
+        };
+        one.into_iter().chain(other).filter_map(move |held| match held {
+            Held::Variable { name: variable, value: None } => Some((name.as_str(), variable.as_str())),
+            Held::Variable { value: Some(_), .. } | Held::Text(_) | Held::File(_) => None,
+        })
+    })
+}
+
+/// What is wrong with where the credentials of these settings are held.
+pub fn all_flaws(config: &Config) -> impl Iterator<Item = Flaw> {
+    config.credentials.iter().flat_map(|(name, settings)| look(name, settings))
+}
+
+/// All of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Credentials {
+    all: BTreeMap<String, Arc<Credential>>,
+}
+
+impl Credentials {
+    /// Those of the settings. One that was there before, and is set as it was, keeps its value.
+    pub(crate) fn of(config: &Config, before: Option<&Self>) -> Self {
+        let one = |(name, settings): (&String, &config::Credential)| {
+            let kept = before.and_then(|before| before.all.get(name));
+            let kept = kept.filter(|kept| kept.settings == *settings).cloned();
+            let folder = config.credentials_dir.as_deref();
+            (name.clone(), kept.unwrap_or_else(|| Arc::new(Credential::new(name, settings, folder))))
+        };
+        Self { all: config.credentials.iter().map(one).collect() }
+    }
+
+    /// The one of this name.
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<Credential>> {
+        self.all.get(name)
+    }
+
+    /// What a person should know of them by now.
+    pub(crate) fn advice(&self, config: &Config) -> Vec<String> {
+        let mut advice: Vec<_> = all_flaws(config).map(|flaw| flaw.words).collect();
+        let is_lost =
+            |one: &&Arc<Credential>| one.store.is_none() && matches!(one.settings.source, Source::OAuth(_));
+        advice.extend(self.all.values().filter(is_lost).map(|one| words::no_folder(lang(), &one.name)));
+        advice
+    }
+}
+
+/// One credential.
+pub(crate) struct Credential {
+    name: String,
+    settings: config::Credential,
+    /// Where its tokens are kept.
+    store: Option<Store>,
+    state: Mutex<State>,
+    /// Counts the renewals that ended.
+    ended: watch::Sender<u64>,
+}
+
+struct State {
+    renewal: Renewal,
+    value: Option<Arc<Secret>>,
+    /// What went wrong at last.
+    trouble: Option<Trouble>,
+    /// How the files looked that it comes from when it failed for good.
+    looked: Vec<Stamp>,
+}
+
+/// What a file looks like from outside; `None`: it is not there.
+type Stamp = Option<(SystemTime, u64)>;
+
+/// Why a value could not be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Trouble {
+    /// In words for a person, without a secret.
+    why: String,
+    kind: Kind,
+}
+
+/// What a call does that meets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It waits: it may be over soon. The issuer may have asked for a pause.
+    Passing(Option<Duration>),
+    /// It ends: somebody has to mend it. The next one asks again.
+    Standing,
+    /// It ends, and nobody asks again until the source changes.
+    Final,
+}
+
+/// A value that was had.
+struct Had {
+    value: Secret,
+    /// Just now, rather than found where it is kept.
+    issued: bool,
+    lifetime: Option<Duration>,
+    /// It is the old one, since a new one could not be had.
+    in_spite_of: Option<Trouble>,
+}
+
+/// Not derived: it holds a secret.
+impl fmt::Debug for Credential {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Credential").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The present value, and its number.
+struct Taken {
+    value: Arc<Secret>,
+    number: u64,
+}
+
+impl Credential {
+    fn new(name: &str, settings: &config::Credential, folder: Option<&Path>) -> Self {
+        let terms = match &settings.source {
+            Source::Key(Held::Text(_) | Held::Variable { .. }) => Terms::default(),
+            Source::Key(Held::File(_)) => Terms { renewable: true, ..Terms::default() },
+            Source::Command { .. } => Terms { renewable: true, before: BEFORE, apart: APART },
+            Source::OAuth(oauth) => Terms { renewable: true, before: oauth.before, apart: APART },
+        };
+        let mut renewal = Renewal::new(terms);
+        let value = match &settings.source {
+            Source::Key(Held::Text(value) | Held::Variable { value: Some(value), .. }) => {
+                let there = Renewed { is_new: true, issued: false, lifetime: None };
+                renewal.renewed(there, relay_core::Moment::ZERO);
+                Some(Arc::new(value.clone()))
+            }
+            Source::Key(Held::Variable { value: None, .. } | Held::File(_))
+            | Source::Command { .. }
+            | Source::OAuth(_) => None,
+        };
+        let store = match &settings.source {
+            Source::OAuth(_) => folder.map(|folder| Store::of(folder, name)),
+            Source::Key(_) | Source::Command { .. } => None,
+        };
+        let state = Mutex::new(State { renewal, value, trouble: None, looked: Vec::new() });
+        let ended = watch::Sender::new(0);
+        Self { name: name.to_owned(), settings: settings.clone(), store, state, ended }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The value, once there is a good one.
+    async fn take(self: &Arc<Self>, shared: &Arc<Shared>) -> Result<Taken, Box<Failure>> {
+        loop {
+            let mut ended = self.ended.subscribe();
+            let need = self.need(shared);
+            match need {
+                Need::TakeAndRenew | Need::Renew => self.begin(shared),
+                Need::Take | Need::Wait | Need::Pause(_) | Need::Never => {}
+            }
+            match need {
+                Need::Take | Need::TakeAndRenew => {
+                    let state = self.state();
+                    let number = state.renewal.number();
+                    // A value has a number, and a number a value.
+                    let Some(value) = state.value.clone() else { return Err(self.failure(&state, None)) };
+                    return Ok(Taken { value, number });
+                }
+                Need::Renew | Need::Wait => drop(ended.changed().await),
+                Need::Pause(left) => return Err(self.failure(&self.state(), Some(left))),
+                Need::Never => return Err(self.failure(&self.state(), None)),
+            }
+        }
+    }
+
+    fn need(&self, shared: &Shared) -> Need {
+        let mut state = self.state();
+        if state.renewal.is_spent() && state.looked != self.stamps() {
+            state.renewal.source_changed();
+        }
+        state.renewal.need(shared.clock.now())
+    }
+
+    /// The value of this number was refused; whether there is a newer one now.
+    async fn refused(self: &Arc<Self>, shared: &Arc<Shared>, number: u64) -> bool {
+        let mut ended = self.ended.subscribe();
+        let refused = self.state().renewal.refused(number, shared.clock.now());
+        match refused {
+            Refused::Newer => return true,
+            Refused::Stays => return false,
+            Refused::Renew => self.begin(shared),
+            Refused::Wait => {}
+        }
+        drop(ended.changed().await);
+        self.state().renewal.number() > number
+    }
+
+    /// What becomes of a call that needs a value and gets none; `left`: none is asked for before that.
+    fn failure(&self, state: &State, left: Option<Duration>) -> Box<Failure> {
+        let why = match (&state.trouble, &self.settings.source) {
+            (Some(trouble), _) => trouble.why.clone(),
+            (None, Source::Key(Held::Variable { name, .. })) => words::variable_unset(lang(), name),
+            (None, Source::Key(_) | Source::Command { .. } | Source::OAuth(_)) => words::broke_off(lang()),
+        };
+        let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
+        let mut failure = failure.saying(words::about(lang(), &self.name, &why));
+        failure.code = Some("credential".into());
+        match (left, state.trouble.as_ref().map(|trouble| trouble.kind)) {
+            (Some(left), Some(Kind::Passing(_))) => failure.advice = Advice::Wait(left),
+            (_, _) => failure.barred = Some(Bar::Credential),
+        }
+        Box::new(failure)
+    }
+
+    /// Begins a renewal, of which there is one at a time. It is not that of the call which begins it: others wait for it,
+    /// and a token that is issued must not be lost.
+    fn begin(self: &Arc<Self>, shared: &Arc<Shared>) {
+        let under_way = UnderWay { credential: Arc::clone(self), shared: Arc::clone(shared), had: None };
+        tokio::spawn(under_way.run());
+    }
+
+    async fn obtain(&self, shared: &Arc<Shared>) -> Result<Had, Trouble> {
+        let present = self.state().value.clone();
+        match &self.settings.source {
+            Source::Key(Held::File(path)) => held::again(path, present).await,
+            Source::Key(Held::Text(_) | Held::Variable { .. }) => {
+                Err(Trouble::standing(words::broke_off(lang())))
+            }
+            Source::Command { argv, ttl } => {
+                let value = held::of_command(argv, shared).await?;
+                Ok(Had { value, issued: true, lifetime: *ttl, in_spite_of: None })
+            }
+            Source::OAuth(oauth) => oauth::Issuer { shared, oauth, credential: self }.obtain(present).await,
+        }
+    }
+
+    /// Takes in what came of a renewal, and tells it.
+    fn end(&self, shared: &Shared, had: Result<Had, Trouble>) {
+        let (now, mut dice) = (shared.clock.now(), RealDice::default());
+        let mut state = self.state();
+        let told = state.trouble.take();
+        let mut news = None;
+        let trouble = match had {
+            Ok(Had { value, issued, lifetime, in_spite_of }) => {
+                let is_new = state.value.as_ref().is_none_or(|present| **present != value);
+                if is_new && (issued || state.value.is_some()) {
+                    news = Some(CredentialNews::Renewed);
+                }
+                state.renewal.renewed(Renewed { is_new, issued, lifetime }, now);
+                if is_new {
+                    state.value = Some(Arc::new(value));
+                }
+                in_spite_of
+            }
+            Err(trouble) => {
+                match trouble.kind {
+                    Kind::Passing(pause) => state.renewal.failed(pause, now, &mut dice),
+                    Kind::Standing => state.renewal.failed(None, now, &mut dice),
+                    Kind::Final => {
+                        state.looked = self.stamps();
+                        state.renewal.failed_for_good();
+                    }
+                }
+                Some(trouble)
+            }
+        };
+        if let Some(trouble) = &trouble {
+            let again = told.as_ref().is_some_and(|told| told.why == trouble.why);
+            let for_good = trouble.kind == Kind::Final;
+            news = Some(CredentialNews::Failed { why: trouble.why.clone(), for_good, again });
+        }
+        state.trouble = trouble;
+        drop(state);
+        if let Some(news) = news {
+            shared.observers.notice(&Notice::Credential { name: label(&self.name), news });
+        }
+        self.ended.send_modify(|count| *count += 1);
+    }
+
+    /// How the files look that its value may change by.
+    fn stamps(&self) -> Vec<Stamp> {
+        let held = match &self.settings.source {
+            Source::OAuth(oauth) => match &oauth.refresh_token {
+                Held::File(path) => Some(path.as_path()),
+                Held::Text(_) | Held::Variable { .. } => None,
+            },
+            Source::Key(_) | Source::Command { .. } => None,
+        };
+        let kept = self.store.as_ref().map(Store::path);
+        held.into_iter().chain(kept).map(stamp).collect()
+    }
+}
+
+fn stamp(path: &Path) -> Stamp {
+    let found = fs::metadata(path).ok()?;
+    Some((found.modified().ok()?, found.len()))
+}
+
+impl Trouble {
+    fn standing(why: String) -> Self {
+        Self { why, kind: Kind::Standing }
+    }
+}
+
+/// A renewal that is under way. However it ends, those that wait for it hear of it.
+struct UnderWay {
+    credential: Arc<Credential>,
+    shared: Arc<Shared>,
+    had: Option<Result<Had, Trouble>>,
+}
+
+impl UnderWay {
+    async fn run(mut self) {
+        let had = self.credential.obtain(&self.shared).await;
+        self.had = Some(had);
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let broke_off = || Err(Trouble { why: words::broke_off(lang()), kind: Kind::Passing(None) });
+        self.credential.end(&self.shared, self.had.take().unwrap_or_else(broke_off));
+    }
+}
