@@ -148,9 +148,10 @@ impl Drive {
         }
         let now = self.open.now();
         // A newer credential is for the one that refused the last.
-        let other = self.order.legs.other_in(now).filter(|_| !failure.renewed);
+        let renews = failure.renewed;
+        let other = self.order.legs.other_in(now).filter(|_| !renews);
         let (report, own) = self.open.fails(failure, other);
-        if other.is_some() {
+        if !renews {
             self.order.legs.failed(own.map(|own| now + own));
         }
         if other.is_none() || self.open.call().waiting().is_none() {
