@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::redact::{redact, starts_like_a_secret};
 use crate::retry_after::Advice;
 use crate::usage::Usage;
+use std::time::Duration;
 
 /// Where in the exchange the failure was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub struct Failure {
     pub rule: Option<Box<str>>,
     /// The tokens that it says were spent.
     pub usage: Option<Usage>,
+    /// A quota is spent: in how long there is one again, where that is named; see [`crate::quota`].
+    pub renews: Option<Duration>,
 }
 
 impl Failure {
@@ -79,6 +82,7 @@ impl Failure {
             earlier: None,
             rule: None,
             usage: None,
+            renews: None,
         }
     }
 

@@ -48,6 +48,7 @@ pub mod notice;
 pub mod overrides;
 pub mod preamble;
 pub mod profile;
+pub mod quota;
 pub mod redact;
 pub mod retry_after;
 pub mod sse;

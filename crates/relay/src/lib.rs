@@ -49,6 +49,7 @@ mod parked;
 mod private;
 mod profile;
 pub mod proxy;
+mod quota;
 pub mod recorded;
 pub mod reload;
 pub mod replay;

@@ -20,6 +20,7 @@ use crate::clock::{RealDice, sleep_until, wall_ms};
 use crate::kept::KeptBody;
 use crate::lanes::{Lane, Ticket, Turn, Word};
 use crate::observe::Observer as _;
+use crate::quota::{Remembered, Spent};
 use crate::sessions::Session;
 use crate::shared::Shared;
 use crate::snapshots::{Answered, Draft};
@@ -159,9 +160,9 @@ impl OpenCall {
                 self.granted();
                 return Waited::Over;
             }
-            Turn::Later { turn, waiting: many } => {
+            Turn::Later { turn, waiting: many, parked } => {
                 if let Some(many) = many {
-                    self.call.stands_in_line(many);
+                    self.call.stands_in_line(many, parked);
                     self.emit_pending();
                 }
                 turn
@@ -189,7 +190,7 @@ impl OpenCall {
             }
         };
         if matches!(over, Over::Notice) {
-            self.turn = Some(Turn::Later { turn, waiting: None });
+            self.turn = Some(Turn::Later { turn, waiting: None, parked: None });
             return Waited::Notice;
         }
         let now = self.now();
@@ -199,6 +200,12 @@ impl OpenCall {
         match over {
             Over::Told(Word::Go) => self.granted(),
             Over::Told(Word::Held) => self.call.held_for_too_long(now),
+            Over::Told(Word::Parked) => {
+                // Where the lane has just opened, it comes to it once more.
+                if let Some(spent) = self.ticket.remembered() {
+                    self.call.held_parked(spent.failure.clone(), now);
+                }
+            }
             // The core looks at the clock itself.
             Over::Patience | Over::Notice => {}
             Over::Draining => self.call.drain(now),
@@ -271,10 +278,23 @@ impl OpenCall {
         self.emit_pending();
     }
 
+    /// What it was answered, for those that come to its lane while that is parked.
+    pub(crate) fn remember(&self, spent: Spent) {
+        self.ticket.remember(spent);
+    }
+
+    /// What was answered when its lane was parked.
+    pub(crate) fn remembered(&self) -> Remembered {
+        self.ticket.remembered()
+    }
+
     /// Its send failed.
     pub(crate) fn failed(&mut self, failure: Failure) {
         let (now, mut dice) = (self.now(), RealDice::default());
-        let report = Report::of(&failure, self.call.profile(), &mut dice);
+        let report = match self.call.parks(&failure) {
+            Some(told) => Report::Spent(told),
+            None => Report::of(&failure, self.call.profile(), &mut dice),
+        };
         self.call.failed(failure, now, &mut dice);
         self.emit_pending();
         let waiting = self.call.waiting();

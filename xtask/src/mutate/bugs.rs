@@ -10,11 +10,16 @@ const fn bug(file: &'static str, old: &'static str, new: &'static str, breaks: &
 pub(super) const BUGS: [Bug; 95] = [
     bug(
         "poll.rs",
-        "let held = rate.into_iter().chain((now < self.hold).then_some(self.hold)).max();",
+        "let held = rate.max(hold);",
         "let held = rate.into_iter().max();",
         "the hold of a lane is ignored",
     ),
-    bug("poll.rs", "let is_held = now < self.hold || (", "let is_held = (", "a newcomer ignores the hold"),
+    bug(
+        "poll.rs",
+        "let is_held = self.hold(now).is_some() || (",
+        "let is_held = (",
+        "a newcomer ignores the hold",
+    ),
     bug(
         "poll.rs",
         "let is_first = self.line.is_empty() && self.plain.is_empty() && waiting",

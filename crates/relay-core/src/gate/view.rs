@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::Gate;
 use super::line::Waiting;
+use super::{Gate, Parked};
 use crate::event::CallId;
 use crate::fault::Fault;
 use crate::moment::Moment;
@@ -17,6 +17,8 @@ pub enum Shut {
     Slow,
     /// As many calls run as ran when it was full the last time.
     Full,
+    /// Its quota is spent: it is parked until there is one again, or asked whether there is.
+    Spent,
 }
 
 impl Shut {
@@ -27,6 +29,7 @@ impl Shut {
             Self::Refused(fault) => fault.name(),
             Self::Slow => "slow",
             Self::Full => "full",
+            Self::Spent => Fault::QuotaSpent.name(),
         }
     }
 }
@@ -53,6 +56,8 @@ pub struct View {
     pub next: Option<Moment>,
     /// The upstream asked that nothing is sent before.
     pub hold: Option<Moment>,
+    /// Since when it is parked, and until when.
+    pub parked: Option<Parked>,
     /// How many calls wait.
     pub waiting: usize,
     /// Those that wait, in their order; no more than were asked for.
@@ -94,6 +99,7 @@ impl Gate {
             shut: self.shut(),
             next,
             hold,
+            parked: self.parked(now),
             waiting: self.waiting(),
             line: line.into_iter().enumerate().map(place).collect(),
             pending: self.sends.len(),

@@ -39,7 +39,8 @@ fn refused(lane: &Arc<Lane>, call: u64, told: Option<Duration>) {
         plain: false,
     };
     let until = now + Duration::from_secs(60);
-    let waiting = Waiting { not_before: None, until, bears: until, plain: false, in_line: true };
+    let waiting =
+        Waiting { not_before: None, until, bears: until, plain: false, in_line: true, parks: false };
     let mut ticket = Ticket::new(Arc::clone(lane), CallId(call));
     assert!(matches!(ticket.enter(arrival, waiting), Turn::Now));
     ticket.sends();

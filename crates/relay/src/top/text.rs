@@ -182,6 +182,7 @@ impl Timeline {
             (WaitWhy::Backoff, _) => of_call::backoff(lang),
             (WaitWhy::Line, None) => of_call::line(lang),
             (WaitWhy::Line, Some(waiting)) => of_call::line_of(lang, waiting),
+            (WaitWhy::Parked, _) => of_call::parked(lang),
             (WaitWhy::Cut, _) => of_call::cut(lang),
         };
         let mut said = match (wait.took, row.doing, wait.planned) {

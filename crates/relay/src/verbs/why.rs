@@ -34,8 +34,10 @@ pub(crate) fn why(flags: &Flags, options: &Options) -> Result<u8, Failure> {
     if options.json {
         return print(&why::json(&call, run_ended, others).to_string());
     }
-    let when = Zone::of_system().shown(call.opened);
-    let known = Known { when: &when, kind: run.as_ref().map(|run| run.kind.as_str()), run_ended };
+    let zone = Zone::of_system();
+    let when = zone.shown(call.opened);
+    let known =
+        Known { when: &when, zone: Some(&zone), kind: run.as_ref().map(|run| run.kind.as_str()), run_ended };
     let printed = print(&why::text(lang(), &call, known))?;
     if others > 0 {
         say(&words::why::others(lang(), others as u64));

@@ -1,5 +1,6 @@
 //! The lines of a call: who asked whom, then one for each thing that happened, with the time since it was accepted.
 
+use relay_core::call::PARKED;
 use relay_core::{Evidence, Lang};
 
 use super::{Known, fault};
@@ -14,8 +15,8 @@ const TIME: usize = 9;
 
 /// All lines.
 pub(super) fn lines(lang: Lang, call: &CallRecord, known: Known<'_>) -> String {
-    let mut page = Page { lang, text: String::new() };
-    page.head(call, known);
+    let mut page = Page { lang, known, opened: call.opened, text: String::new() };
+    page.head(call);
     let mut told = None;
     let mut last = 0;
     for of in &call.sends {
@@ -38,12 +39,15 @@ pub(super) fn lines(lang: Lang, call: &CallRecord, known: Known<'_>) -> String {
     page.text
 }
 
-struct Page {
+struct Page<'a> {
     lang: Lang,
+    known: Known<'a>,
+    /// When the call was accepted.
+    opened: u64,
     text: String,
 }
 
-impl Page {
+impl Page<'_> {
     fn line(&mut self, text: &str) {
         self.text += text;
         self.text.push('\n');
@@ -60,8 +64,8 @@ impl Page {
         self.line(&format!("{}  {text}", " ".repeat(TIME + 2)));
     }
 
-    fn head(&mut self, call: &CallRecord, known: Known<'_>) {
-        let lang = self.lang;
+    fn head(&mut self, call: &CallRecord) {
+        let (lang, known) = (self.lang, self.known);
         let run = call.run.map(|run| words::of_run(lang, run, known.kind.unwrap_or("?")));
         self.line(&words::header(lang, &format!("c{}", call.call), &run.unwrap_or_default(), known.when));
         let who = match &call.model {
@@ -94,6 +98,7 @@ impl Page {
             (WaitWhy::Backoff, _) => words::by_backoff(lang, profile),
             (WaitWhy::Line, Some(told)) => words::not_before(lang, &line(), &told),
             (WaitWhy::Line, None) => line(),
+            (WaitWhy::Parked, _) => words::parked(lang, &self.until(wait)),
             (WaitWhy::Cut, _) => words::after_cut(lang),
         };
         let text = match wait.took {
@@ -103,6 +108,15 @@ impl Page {
         self.at(wait.began, &text);
         if wait.notices > 0 {
             self.detail(&words::notices(lang, wait.notices));
+        }
+    }
+
+    /// When it was to be over.
+    fn until(&self, wait: &WaitRecord) -> String {
+        let planned = wait.planned.unwrap_or(0);
+        match self.known.zone {
+            Some(zone) => zone.shown(self.opened.saturating_add(wait.began).saturating_add(planned)),
+            None => words::from_then(self.lang, &span::fine(self.lang, planned)),
         }
     }
 
@@ -217,6 +231,7 @@ pub(super) fn reason(lang: Lang, why: &str) -> String {
         "certificate" => words::certificate(lang),
         "proxy" => words::proxy(lang),
         "unfit" => words::unfit(lang),
+        PARKED => words::not_sent(lang),
         other => other.to_owned(),
     }
 }

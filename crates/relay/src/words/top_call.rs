@@ -89,6 +89,12 @@ relay_core::words! {
         zh: "在通道中排队，当时 {waiting} 个在等待";
     }
 
+    /// The lane is parked.
+    parked() {
+        en: "the quota is spent, and nothing is sent before there is one again";
+        zh: "配额已用完，恢复之前不会发送";
+    }
+
     /// An answer was cut before.
     cut() {
         en: "an earlier answer of this turn was cut";

@@ -55,6 +55,9 @@ mod leaving;
 mod notices;
 #[cfg(test)]
 #[cfg(unix)]
+mod parked;
+#[cfg(test)]
+#[cfg(unix)]
 mod process;
 #[cfg(test)]
 mod quoted;
