@@ -78,7 +78,9 @@ fn state(of: &Value) -> String {
 fn lane_line(lang: Lang, lane: &Value) -> String {
     let text = |key: &str| lane[key].as_str().unwrap_or("-");
     let who = format!("{} {}", text("upstream"), text("model"));
-    let state = match lane["next_send_in_s"].as_f64() {
+    // A parked lane has its time whether anybody waits for it or not.
+    let next = lane["next_send_in_s"].as_f64().or_else(|| lane["parked_for_s"].as_f64());
+    let state = match next {
         Some(next) => words::next_in(lang, &state(lane), &span(lang, Some(next))),
         None => state(lane),
     };
@@ -140,6 +142,15 @@ mod tests {
         models that were warmed:
           home llama3: loading, tries 1
         ");
+    }
+
+    #[test]
+    fn a_parked_lane_counts_down_though_nobody_waits() {
+        let mut page = busy();
+        page["lanes"][1] = json!({"upstream": "chatgpt", "model": "gpt-y", "state": "shut", "why": "quota_spent",
+                                  "waiting": 0, "next_send_in_s": null, "parked_for_s": 7260.0});
+        let text = super::page(Lang::English, "a", &page);
+        assert!(text.contains("  chatgpt gpt-y: shut (quota_spent), next in 2 h 1 min, 0 waiting"), "{text}");
     }
 
     #[test]
