@@ -313,11 +313,13 @@ impl Call {
         }
     }
 
-    /// For how long this failure of its parks its lane; `None`: it does not. A lane of stated places is for all
-    /// credentials, and one of them that is spent says nothing about the others.
+    /// For how long this failure of its parks its lane; `None`: it does not. What asks no model for an answer shares a
+    /// lane with much else; and one of stated places is for all credentials, of which one that is spent says nothing
+    /// about the others.
     #[must_use]
     pub fn parks(&self, failure: &Failure) -> Option<Duration> {
-        failure.renews.filter(|_| self.profile.parks() && !self.places)
+        let asks = self.nature.operation == Operation::Generation && !self.places;
+        failure.renews.filter(|_| asks && self.profile.parks())
     }
 
     fn over(&mut self, now: Moment) {

@@ -167,7 +167,7 @@ fn never_twice(record: &Record<'_>) -> Kept {
             None => {
                 kept && failure.renews.is_some()
                     && record.plan.profile.parks()
-                    && (cheap || failure.status == Some(429))
+                    && operation == Operation::Generation
             }
         };
         promise(right, "never twice", record)?;

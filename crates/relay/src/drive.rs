@@ -86,7 +86,7 @@ impl Drive {
                         told = answer;
                         if self.open.call().parks(&failure).is_some() {
                             let (open, by) = (&self.open, self.speech());
-                            let spent = Spent::told(open, by, &failure, told.as_mut()).await;
+                            let spent = Box::pin(Spent::told(open, by, &failure, told.as_mut())).await;
                             self.open.remember(spent);
                         }
                         if self.order.warms && failure.fault == Fault::ModelLoading {

@@ -366,7 +366,7 @@ impl Lane {
     /// All that could go has gone; `before`: when the gate was to be asked again until then.
     fn go_on(self: &Arc<Self>, mut state: MutexGuard<'_, State>, before: Option<Moment>, now: Moment) {
         state.tell_of_hold(now);
-        if state.gate.shut().is_none() {
+        if state.gate.shut().is_none() && state.spent.as_ref().is_some_and(|spent| spent.is_old(now)) {
             state.spent = None;
         }
         if !state.driven && state.wake.is_some() {
@@ -507,6 +507,11 @@ impl Ticket {
     pub(crate) fn enter(&mut self, arrival: Arrival, waiting: Waiting) -> Turn {
         self.entered = true;
         self.lane.enter(self.call, waiting, |gate, now, _| gate.arrive(arrival, now))
+    }
+
+    /// Whether its lane is parked.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.lane.state().gate.parked(self.lane.clock.now()).is_some()
     }
 
     /// What was answered to the call, which parks its lane when it is settled.

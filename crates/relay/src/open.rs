@@ -20,7 +20,7 @@ use crate::clock::{RealDice, sleep_until, wall_ms};
 use crate::kept::KeptBody;
 use crate::lanes::{Lane, Ticket, Turn, Word};
 use crate::observe::Observer as _;
-use crate::quota::{Remembered, Spent};
+use crate::quota::{self, Remembered, Spent};
 use crate::sessions::Session;
 use crate::shared::Shared;
 use crate::snapshots::{Answered, Draft};
@@ -34,6 +34,7 @@ pub(crate) struct OpenCall {
     body: Arc<KeptBody>,
     idle: Duration,
     ticket: Ticket,
+    around: Around,
     place: Place,
     model: Option<Box<str>>,
     /// What its lane said when it went back into the line.
@@ -89,6 +90,18 @@ pub(crate) enum Waited {
     Notice,
 }
 
+/// Whether a call is sent past its parked lane: one that nobody wants to wait for a quota, once, as it would be if nobody
+/// else's lane were parked either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Around {
+    Not,
+    /// When it comes to its lane next.
+    Next,
+    /// It is on its way so.
+    Now,
+    Was,
+}
+
 /// How a wait is over.
 enum Over {
     /// The lane said so.
@@ -118,6 +131,7 @@ impl OpenCall {
             body,
             idle,
             ticket,
+            around: Around::Not,
             place,
             model,
             turn: None,
@@ -135,6 +149,12 @@ impl OpenCall {
         }
         let (sends, budget) = self.call.counted();
         let Place { session, weight, streams } = self.place;
+        if !waiting.parks && !waiting.plain && self.around == Around::Not && self.ticket.is_parked() {
+            self.around = Around::Next;
+        }
+        if self.around == Around::Next {
+            self.around = Around::Now;
+        }
         let arrival = Arrival {
             call: self.id,
             session,
@@ -146,7 +166,7 @@ impl OpenCall {
             budget,
             not_before: waiting.not_before,
             streams,
-            plain: waiting.plain,
+            plain: waiting.plain || self.around == Around::Now,
         };
         self.ticket.enter(arrival, *waiting)
     }
@@ -200,11 +220,13 @@ impl OpenCall {
         match over {
             Over::Told(Word::Go) => self.granted(),
             Over::Told(Word::Held) => self.call.held_for_too_long(now),
+            // The lane was parked while it waited there.
+            Over::Told(Word::Parked) if !waiting.parks && self.around == Around::Not => {
+                self.around = Around::Next;
+            }
             Over::Told(Word::Parked) => {
-                // Where the lane has just opened, it comes to it once more.
-                if let Some(spent) = self.ticket.remembered() {
-                    self.call.held_parked(spent.failure.clone(), now);
-                }
+                let spent = self.ticket.remembered();
+                self.call.held_parked(spent.map_or_else(quota::unknown, |spent| spent.failure.clone()), now);
             }
             // The core looks at the clock itself.
             Over::Patience | Over::Notice => {}
@@ -298,6 +320,11 @@ impl OpenCall {
         self.call.failed(failure, now, &mut dice);
         self.emit_pending();
         let waiting = self.call.waiting();
+        let waiting = waiting.filter(|_| self.around != Around::Now);
+        if self.around == Around::Now {
+            // Whatever it waits for now, it does in its lane.
+            self.around = Around::Was;
+        }
         let back = waiting.map(|waiting| waiting.not_before.unwrap_or(now));
         self.turn = self.ticket.settled(Settled { report, back }, waiting);
     }

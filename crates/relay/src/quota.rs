@@ -2,13 +2,14 @@
 //! Not when a lane is parked (that is `relay_core::gate`), nor who is told what (`relay_core::answer`).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AGE, CONTENT_ENCODING, CONTENT_LENGTH, SET_COOKIE, TRAILER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use relay_core::Moment;
 use relay_core::dialect::responses_socket::wrap;
 use relay_core::failure::{Failure, Told};
+use relay_core::{Evidence, Fault, Moment};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::answer::Answer;
@@ -20,6 +21,9 @@ use crate::snapshots::Answered;
 
 /// No more is remembered of an answer; what is longer is told in our words.
 const MOST: usize = 64 << 10;
+
+/// An answer is remembered just before its lane hears of it.
+const SETTLED: Duration = Duration::from_secs(10);
 
 /// The answer that parked a lane.
 pub(crate) struct Spent {
@@ -67,6 +71,11 @@ impl Spent {
         let fits = !texts.is_empty() && texts.iter().map(|text| text.len()).sum::<usize>() <= MOST;
         let form = if fits { Form::Messages(texts) } else { Form::Lost };
         Self { failure: failure.clone(), form, by, at: open.now() }
+    }
+
+    /// Whether the lane that it is to park has heard of it by now.
+    pub(crate) fn is_old(&self, now: Moment) -> bool {
+        now.since(self.at) > SETTLED
     }
 
     /// A failure told by a status means the same however its answer was to come.
@@ -122,6 +131,12 @@ fn plain(headers: &HeaderMap, wire: &[u8]) -> Option<Bytes> {
     let limits = DecodeLimits { per_push: MOST, total: MOST };
     Decoder::new(encoding, limits).push(wire, &mut text).ok()?;
     Some(text.into())
+}
+
+/// What is said where nobody remembers the answer.
+pub(crate) fn unknown() -> Failure {
+    let failure = Failure::of_transport(Fault::QuotaSpent, Evidence::Refused);
+    Failure { evidence: None, told: Told::ByStatus, status: Some(429), ..failure }
 }
 
 /// What one lane remembers.

@@ -217,9 +217,11 @@ async fn other_models_and_other_credentials_are_not_parked() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_wants_to_wait_is_answered_at_once_in_a_parked_lane() {
-    let up = first(vec![for_seconds(0.5)]).await;
-    let mut config = parking(&up.url(), SOON);
+async fn a_call_that_nobody_wants_to_wait_is_sent_as_ever_and_its_answer_tells_the_others() {
+    let busy =
+        Reply::status(503).header("retry-after-ms", "20").json(relay_sim::fixtures::codex::overloaded_body());
+    let up = first(vec![for_seconds(3600.0), for_seconds(3600.0), busy]).await;
+    let mut config = parking(&up.url(), Duration::from_secs(7200));
     let overrides = ProfileOverrides { park_quota: Some(false), ..ProfileOverrides::default() };
     let path = Some("/hasty".to_owned());
     config.routes.push(Route { path, overrides, ..Route::default() });
@@ -227,13 +229,19 @@ async fn a_call_that_nobody_wants_to_wait_is_answered_at_once_in_a_parked_lane()
     let mut a = sent(&bench, &of("a")).await;
     waits_parked(&bench, 1).await;
     let hasty = Request::post("/hasty/v1/responses").header("authorization", "Bearer sk-test").json(TURN);
-    is_the_service_s(&bench.ask(&hasty).await, &spent_body(r#","resets_in_seconds":0.5"#));
-    assert_eq!(why(&bench, 2).await, Some("quota_parked"));
-    // Who wants nothing of the relay is sent.
-    let off = plain(TURN).header("x-steady", "off");
-    assert_eq!(bench.ask(&off).await.status, 200);
-    gets(&mut a, &bytes_for("a")).await;
+    let told = bench.ask(&hasty).await;
+    is_the_service_s(&told, &spent_body(r#","resets_in_seconds":3600"#));
+    assert_eq!(told.header("age"), None);
+    assert_eq!(bench.story(2).await, "opened, send 1, 429, quota_spent final, passed");
+    // One that would wait for something else in a parked lane does not.
+    let told = bench.ask(&hasty.clone().header("x-other", "1")).await;
+    assert_eq!((told.status, told.header("age").is_some()), (429, true));
+    assert_eq!(why(&bench, 3).await, Some("quota_parked"));
     assert_eq!(up.requests().len(), 3);
+    // The first that is answered ends it.
+    assert_eq!(bench.ask(&hasty.header("x-other", "2")).await.status, 200);
+    gets(&mut a, &bytes_for("a")).await;
+    assert_eq!(up.requests().len(), 5);
 }
 
 #[tokio::test]

@@ -37,12 +37,14 @@ fn it_waits_for_its_lane_until_then_and_goes_on() {
 fn it_goes_back_at_once_where_nobody_asked_for_a_wait_or_none_is_worth_it() {
     let hour = Some(seconds(3600));
     let unkept = Nature { kept: false, ..GENERATION };
+    let pure = Nature { operation: Operation::Pure, ..GENERATION };
     for (plan, wait, why) in [
         (in_lane(Profile::patient()), hour, "off by default"),
         (parking(Profile::interactive()), hour, "patience"),
         (parking(Profile::patient()), None, "no time"),
         (parking(Profile { gate: None, ..Profile::patient() }), hour, "no gate"),
         (Plan { places: true, ..parking(Profile::patient()) }, hour, "a lane for all"),
+        (Plan { nature: pure, ..parking(Profile::patient()) }, hour, "it asks no model"),
         (Plan { nature: unkept, ..parking(Profile::patient()) }, hour, "it cannot be sent again"),
         (parking(Profile { sends: Some(1), ..Profile::patient() }), hour, "no send is left"),
         (
