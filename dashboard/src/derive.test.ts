@@ -60,6 +60,7 @@ const lane = (id: string, more: Partial<Lane> = {}): Lane => ({
   shut_for_s: null,
   next_send_in_s: null,
   held_for_s: null,
+  parked_for_s: null,
   waiting: 0,
   sending: 0,
   running: 0,

@@ -1,7 +1,7 @@
 // What the relay tells, with the names that it uses (docs/history.md, docs/status.md). Only what the page reads.
 
 export type State = "opening" | "sending" | "waiting" | "streaming" | "closed";
-export type WaitWhy = "told" | "backoff" | "line" | "cut";
+export type WaitWhy = "told" | "backoff" | "line" | "parked" | "cut";
 
 export interface Wait {
   why: WaitWhy;
@@ -85,6 +85,7 @@ export interface Lane {
   shut_for_s: number | null;
   next_send_in_s: number | null;
   held_for_s: number | null;
+  parked_for_s: number | null;
   waiting: number;
   sending: number;
   running: number;

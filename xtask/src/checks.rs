@@ -28,7 +28,7 @@ enum Done {
     Skipped(String),
 }
 
-const CHECKS: [Check; 15] = [
+const CHECKS: [Check; 16] = [
     Check { name: "setup", what: "real clients in target/test-env", run: setup },
     Check { name: "fmt", what: "formatting", run: fmt },
     Check { name: "clippy", what: "lints", run: clippy },

@@ -113,6 +113,8 @@ pub struct About {
     pub call: Option<CallId>,
     /// The fault, or what else a lane is closed for.
     pub fault: Option<&'static str>,
+    /// In how long there is a quota again.
+    pub renews: Option<Duration>,
     /// The rule.
     pub rule: Option<Box<str>>,
     /// What cannot be written: `log`, `history`, `snapshots`.
@@ -232,13 +234,15 @@ impl Watch {
                 }
             }
             Event::SendStarted { .. } => self.stops_waiting(call, at, true),
-            Event::WaitStarted { .. } | Event::InLine { .. } => {
+            // That a quota is spent was told, and is no want of capacity.
+            Event::InLine { parked: Some(_), .. } => {}
+            Event::WaitStarted { .. } | Event::InLine { parked: None, .. } => {
                 if let Some(open) = self.calls.get_mut(&call) {
                     open.waits.get_or_insert(at);
                 }
             }
-            Event::FaultSeen { fault, rule, status, .. } => {
-                self.failed(call, at, *fault, rule.as_deref().zip(*status));
+            Event::FaultSeen { fault, rule, status, told, .. } => {
+                self.failed(call, at, (*fault, *told), rule.as_deref().zip(*status));
             }
             Event::Moved { to, .. } => {
                 if let Some(open) = self.calls.get_mut(&call) {
@@ -260,6 +264,8 @@ impl Watch {
     pub fn lane(&mut self, about: About, at: Moment, did: Gate) -> Vec<Alert> {
         let Some(id) = about.lane.clone() else { return Vec::new() };
         match did {
+            // That its quota is spent is told by the answer that says so.
+            Gate::Shut(Shut::Spent) => {}
             Gate::Shut(why) => {
                 if let Some(lane) = lane_of(&mut self.lanes, &id) {
                     lane.about = About { fault: Some(why.name()), ..about };
@@ -331,12 +337,18 @@ impl Watch {
 }
 
 impl Watch {
-    fn failed(&mut self, call: CallId, at: Moment, fault: Fault, rule: Option<(&str, u16)>) {
+    fn failed(
+        &mut self,
+        call: CallId,
+        at: Moment,
+        (fault, told): (Fault, Option<Duration>),
+        rule: Option<(&str, u16)>,
+    ) {
         let Some(open) = self.calls.get(&call) else { return };
         let labels = Arc::clone(&open.labels);
         let (lane, about) = (labels.lane.clone(), about(&labels, call, Some(fault)));
         if fault == Fault::QuotaSpent {
-            self.raise(Kind::QuotaSpent, &lane, (at, at), about.clone());
+            self.raise(Kind::QuotaSpent, &lane, (at, at), About { renews: told, ..about.clone() });
         }
         let Some((rule, status)) = rule else { return };
         let of = |only: Option<&str>, it: &str| only.is_none_or(|only| only == it);

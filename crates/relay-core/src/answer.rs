@@ -93,7 +93,15 @@ pub struct Tried {
 #[must_use]
 pub fn say(listener: &Listener<'_>, ending: &Ending) -> Say {
     match ending {
-        Ending::Committed | Ending::Passed(_) => Say::Upstream(Touch::default()),
+        // What told of it was too long to be kept, or is for another dialect.
+        Ending::Passed(failure) | Ending::Parked(failure)
+            if !listener.has_answer && failure.told != Told::ByTransport =>
+        {
+            let status = failure.status.filter(|status| *status >= 400);
+            let message = spent(listener, failure);
+            own(listener, status.unwrap_or(status_of(failure.fault)), failure, "quota_parked", &message)
+        }
+        Ending::Committed | Ending::Passed(_) | Ending::Parked(_) => Say::Upstream(Touch::default()),
         Ending::Returned(failure) => match failure.told {
             Told::ByStatus | Told::InBody | Told::InStream => Say::Upstream(Touch::default()),
             Told::ByTransport => Say::Cut,
@@ -404,6 +412,13 @@ fn given_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> String {
         Stop::PatienceSpent | Stop::CircuitsOpen | Stop::Draining => words::raise_patience(lang, &patience),
     };
     lines(listener, failure, &what, &hint)
+}
+
+/// What was answered to whoever asked when the lane was parked.
+fn spent(listener: &Listener<'_>, failure: &Failure) -> String {
+    let lang = listener.lang;
+    let what = words::spent(lang, listener.upstream, &answered(lang, failure));
+    lines(listener, failure, &what, &words::ask_or_wait(lang))
 }
 
 /// At most three: what happened, what was answered before, what to do.

@@ -27,7 +27,7 @@ use crate::wait;
 
 mod ending;
 
-pub use ending::{Ending, Stop, Why};
+pub use ending::{Ending, PARKED, Stop, Why};
 
 /// What a call is told at its start.
 #[derive(Debug, Clone)]
@@ -78,6 +78,8 @@ pub struct Waiting {
     pub plain: bool,
     /// Its lane says when its turn comes; else its own wait is all there is.
     pub in_line: bool,
+    /// Where its lane is parked it waits, if it bears that; else nobody wants it to.
+    pub parks: bool,
 }
 
 impl Waiting {
@@ -204,7 +206,8 @@ impl Call {
             State::Waiting(waiting) if now < waiting.until => return Step::Wait(*waiting),
             State::Waiting(_) => {
                 self.over(now);
-                return self.end(Ending::GaveUp(Stop::PatienceSpent, self.last.clone()));
+                let ending = self.given_up(Stop::PatienceSpent);
+                return self.end(ending);
             }
             State::Done(ending) => return Step::End(ending.clone()),
             State::New | State::Ready | State::Flying => {}
@@ -260,14 +263,15 @@ impl Call {
         self.opened
     }
 
-    /// Its turn has not come; so many calls wait in its lane, it among them.
-    pub fn stands_in_line(&mut self, waiting: usize) {
+    /// Its turn has not come; so many calls wait in its lane, it among them. `parked`: nothing is sent there for so long.
+    pub fn stands_in_line(&mut self, waiting: usize, parked: Option<Duration>) {
         if let State::Waiting(Waiting { in_line: true, .. } | Waiting { not_before: None, .. }) = &self.state
         {
             let last = self.last.as_deref();
             self.events.push(Event::InLine {
                 send: self.budget.own_sends() + 1,
                 waiting,
+                parked,
                 fault: last.map(|failure| failure.fault),
                 status: last.and_then(|failure| failure.status),
                 code: last.and_then(code_of),
@@ -318,8 +322,35 @@ impl Call {
     pub fn held_for_too_long(&mut self, now: Moment) {
         if matches!(self.state, State::Waiting(_)) {
             self.over(now);
-            self.state = State::Done(Ending::GaveUp(Stop::FloorTooFar, self.last.clone()));
+            self.state = State::Done(self.given_up(Stop::FloorTooFar));
         }
+    }
+
+    /// Its lane is parked for longer than it waits; another call was answered like this. Whoever had such an answer
+    /// itself gets its own.
+    pub fn held_parked(&mut self, answered: Failure, now: Moment) {
+        if matches!(self.state, State::Waiting(_)) {
+            self.over(now);
+            let own = self.last.clone().filter(|failure| failure.evidence.is_none());
+            self.state = State::Done(own.map_or_else(|| Ending::Parked(Box::new(answered)), Ending::Passed));
+        }
+    }
+
+    /// It is not sent again. A definite answer that was waited out in vain is its answer.
+    fn given_up(&self, stop: Stop) -> Ending {
+        match &self.last {
+            Some(failure) if failure.evidence.is_none() => Ending::Passed(failure.clone()),
+            last => Ending::GaveUp(stop, last.clone()),
+        }
+    }
+
+    /// For how long this failure of its parks its lane; `None`: it does not. What asks no model for an answer shares a
+    /// lane with much else; and one of stated places is for all credentials, of which one that is spent says nothing
+    /// about the others.
+    #[must_use]
+    pub fn parks(&self, failure: &Failure) -> Option<Duration> {
+        let asks = self.nature.operation == Operation::Generation && !self.places;
+        failure.renews.filter(|_| asks && self.profile.parks())
     }
 
     fn over(&mut self, now: Moment) {
@@ -388,10 +419,10 @@ impl Call {
             status: failure.status,
             code: failure.code.clone(),
             rule: failure.rule.clone(),
-            told: match failure.advice {
+            told: failure.renews.or(match failure.advice {
                 Advice::Wait(told) => Some(told),
                 Advice::Useless | Advice::Silent => None,
-            },
+            }),
             usage: failure.usage,
         });
         self.capacity_faults += u32::from(failure.fault.is_capacity());
@@ -429,7 +460,7 @@ impl Call {
             self.again_at_once(now);
             return Ok(Duration::ZERO);
         }
-        let Some(evidence) = failure.evidence else { return Err(Ending::Passed(failure)) };
+        let Some(evidence) = failure.evidence else { return self.wait_out(failure, now) };
         if let Some(bar) = failure.barred {
             if other.is_none() || evidence != Evidence::NeverSent {
                 return Err(Ending::Refused(Why::Barred(bar), failure));
@@ -496,6 +527,21 @@ impl Call {
         }
     }
 
+    /// A definite answer goes back, but for a spent quota that parks the lane: the call waits for the time that was
+    /// named, if it may be sent again and bears to. Its lane says when that is, since a person may end it.
+    fn wait_out(&mut self, failure: Box<Failure>, now: Moment) -> Result<Duration, Ending> {
+        let may_go_on =
+            right(Evidence::Refused, &self.nature, &failure) == Right::Free && !self.budget.is_spent();
+        match self.parks(&failure) {
+            Some(wait) if may_go_on && self.bears(wait, now) => {
+                self.fresh = false;
+                self.wait(None, true, now);
+                Ok(wait)
+            }
+            Some(_) | None => Err(Ending::Passed(failure)),
+        }
+    }
+
     /// A wait begins; `own`: until then by itself.
     fn wait(&mut self, own: Option<Moment>, in_line: bool, now: Moment) {
         self.since = now;
@@ -515,7 +561,8 @@ impl Call {
         let plain = self.profile.gate.is_none();
         // A pause is no wait for a place, whatever else it waits for.
         let bears = until.min(now + self.patience.saturating_sub(self.borne));
-        self.state = State::Waiting(Waiting { not_before: own, until, bears, plain, in_line });
+        let parks = self.profile.parks();
+        self.state = State::Waiting(Waiting { not_before: own, until, bears, plain, in_line, parks });
     }
 
     fn bears(&self, wait: Duration, now: Moment) -> bool {
@@ -557,6 +604,7 @@ impl Call {
                 Ending::GaveUp(Stop::Draining, _)
                 | Ending::Committed
                 | Ending::Passed(_)
+                | Ending::Parked(_)
                 | Ending::Returned(_)
                 | Ending::ClientLeft,
             )
@@ -615,10 +663,15 @@ impl Call {
     /// The summary.
     #[must_use]
     pub fn closing(&self, outcome: Outcome, now: Moment) -> Closing {
-        let last_fault = self.last_fault();
+        let not_sent = match &self.state {
+            State::Done(Ending::Parked(failure)) => Some(failure.fault),
+            State::Done(_) | State::New | State::Ready | State::Waiting(_) | State::Flying => None,
+        };
+        let last_fault = not_sent.or(self.last_fault());
         let why = match &self.state {
             State::Done(Ending::GaveUp(stop, _)) => Some(stop.name()),
             State::Done(Ending::Refused(why, _)) => Some(why.name()),
+            State::Done(Ending::Parked(_)) => Some(PARKED),
             State::Done(_) | State::New | State::Ready | State::Waiting(_) | State::Flying => None,
         };
         Closing {

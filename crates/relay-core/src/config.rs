@@ -53,6 +53,8 @@ pub struct Config {
     pub profile: ProfileChoice,
     /// Whether profiles have a gate of which nothing else says so; `profiles` go by it already.
     pub gate: bool,
+    /// Whether profiles park a lane whose quota is spent of which nothing else says so; `profiles` go by it already.
+    pub park_quota: bool,
     /// Numbers in place of those of every profile, from the settings of older tools, which have no profiles.
     pub numbers: ProfileOverrides,
     /// Every profile by name: the six that ship, as changed, and the user's own.
@@ -124,6 +126,8 @@ impl Default for Config {
             profile: ProfileChoice::Auto,
             // Calls that know of each other wait no longer and send less.
             gate: true,
+            // What goes back at once shows its user that the quota is spent.
+            park_quota: false,
             numbers: ProfileOverrides::default(),
             profiles: shipped_profiles(),
             upstreams: shipped_upstreams(),

@@ -177,7 +177,8 @@ impl Left {
 pub struct Closing {
     /// How it ended.
     pub outcome: Outcome,
-    /// Why, where the relay ended it: the names are those of [`crate::call::Stop`] and [`crate::call::Why`].
+    /// Why, where the relay ended it: the names are those of [`crate::call::Stop`] and [`crate::call::Why`],
+    /// and [`crate::call::PARKED`].
     pub why: Option<&'static str>,
     /// The sends of this call.
     pub sends: u32,
@@ -286,7 +287,7 @@ pub enum Event {
         code: Option<Box<str>>,
         /// Which rule found it, where an answer told of it.
         rule: Option<Box<str>>,
-        /// How long the upstream asked to wait.
+        /// How long the upstream asked to wait, or in how long there is a quota again.
         told: Option<Duration>,
         /// The tokens that it says were spent.
         usage: Option<Usage>,
@@ -310,6 +311,8 @@ pub enum Event {
         send: u32,
         /// How many calls wait in its lane, it among them.
         waiting: usize,
+        /// The lane is parked: nothing is sent there for so long.
+        parked: Option<Duration>,
         /// What it was refused with; `None`: it was not sent yet, and others were refused.
         fault: Option<Fault>,
         /// The status of the answer that made it wait.

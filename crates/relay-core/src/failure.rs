@@ -8,6 +8,7 @@ use crate::plain::is_unfit;
 use crate::redact::{is_no_id, is_no_name, names_a_secret, unescaped, without_path_at_home};
 use crate::retry_after::Advice;
 use crate::usage::Usage;
+use std::time::Duration;
 
 /// Where in the exchange the failure was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub struct Failure {
     pub usage: Option<Usage>,
     /// The credential that it was sent with was refused, and the relay, whose own that was, has a newer one.
     pub renewed: bool,
+    /// A quota is spent: in how long there is one again, where that is named; see [`crate::quota`].
+    pub renews: Option<Duration>,
 }
 
 impl Failure {
@@ -87,6 +90,7 @@ impl Failure {
             rule: None,
             usage: None,
             renewed: false,
+            renews: None,
         }
     }
 

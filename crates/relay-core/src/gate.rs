@@ -10,6 +10,7 @@
 //! | `run` | Different sessions refused in a row, with nothing accepted between them, shut the lane. |
 //! | `probing`, `ramp` | A shut lane is asked now and then, by a call that waits. An accepted one lets others follow. |
 //! | `completions` | A call of ours that ended left a place: the next one takes it. |
+//! | `parking` | A spent quota that names when there is one again holds all until then; one asks first. |
 //! | `room` | How many ran when the lane was full is remembered, and not run into again at once. |
 //! | `random` | Where shutting predicts nothing, the service refuses at random: such a lane stays open. |
 //! | `rate` | A rate limit shuts nothing. It is measured, and sends are spaced by it. |
@@ -28,6 +29,7 @@ mod line;
 mod numbers;
 mod outcomes;
 mod pace;
+mod parking;
 mod poll;
 mod probing;
 mod ramp;
@@ -43,6 +45,7 @@ mod terms;
 mod view;
 
 pub use learned::Learned;
+pub use parking::Parked;
 pub use sends::Reason;
 pub use terms::{Preset, Terms};
 pub use view::{Place, Shut, View};
@@ -167,6 +170,8 @@ pub struct Refusal {
 pub enum Report {
     /// It was refused before it ran.
     Refused(Refusal),
+    /// There is no quota for so long: the lane is parked.
+    Spent(Duration),
     /// Nothing about the lane: it failed, never arrived, or was answered for good.
     Other,
 }
@@ -244,6 +249,8 @@ pub struct Gate {
     recovery: Recovery,
     pace: Pace,
     hold: Moment,
+    /// Its quota is spent, or was when it was last asked.
+    parked: Option<Parked>,
     /// When the last send was made that was the lane's refusal, and the last that was accepted.
     refused_sent: Option<Moment>,
     accepted_sent: Option<Moment>,
@@ -280,6 +287,7 @@ impl Gate {
             recovery: Recovery::default(),
             pace: Pace::new(),
             hold: Moment::ZERO,
+            parked: None,
             refused_sent: None,
             accepted_sent: None,
             refusal_takes: Usual::guessed(0.0, 0.0),
@@ -433,7 +441,8 @@ impl Gate {
     /// Nothing is sent before then, whoever it is.
     #[must_use]
     pub fn hold(&self, now: Moment) -> Option<Moment> {
-        (self.hold > now).then_some(self.hold)
+        let parked = self.parked.map_or(Moment::ZERO, |parked| parked.until);
+        Some(self.hold.max(parked)).filter(|hold| *hold > now)
     }
 }
 

@@ -52,6 +52,7 @@ pub mod overrides;
 pub mod plain;
 pub mod preamble;
 pub mod profile;
+pub mod quota;
 pub mod redact;
 pub mod renewal;
 pub mod retry_after;

@@ -10,6 +10,8 @@ use std::time::Duration;
 pub struct ProfileOverrides {
     /// Whether calls wait in the gate of their lane; which one is the profile's.
     pub gate: Option<bool>,
+    /// Whether a spent quota that names when there is one again parks the lane.
+    pub park_quota: Option<bool>,
     /// The most sends of one call; `Some(None)`: no count.
     pub sends: Option<Option<u32>>,
     /// The most sends of one call where the gate spaces them, in place of a count in `sends`.
@@ -68,7 +70,8 @@ impl ProfileOverrides {
     /// without; a curve that is set here is kept to, so there is no gate then.
     ///
     /// # Errors
-    /// Where a curve's cap would lie below its base, or where a curve and a gate are set both.
+    /// Where a curve's cap would lie below its base, or where a curve and a gate, or something in the gate, are set
+    /// both.
     pub fn apply(&self, to: &Profile) -> Result<Profile, Contradiction> {
         self.agrees()?;
         let mut profile = to.clone();
@@ -77,6 +80,7 @@ impl ProfileOverrides {
         } else if self.gate == Some(true) {
             profile.gate = Some(profile.preset);
         }
+        replace(&mut profile.park_quota, self.park_quota);
         if let Some(sends) = self.sends {
             (profile.sends, profile.gated_sends) = (sends, None);
         }
@@ -111,8 +115,18 @@ impl ProfileOverrides {
     /// Whether these numbers fit each other, whatever the profile.
     ///
     /// # Errors
-    /// Where a curve and a gate are set both: the sends are spaced by the one or by the other.
+    /// Where a curve and a gate are set both: the sends are spaced by the one or by the other. And where a lane is to be
+    /// parked in whose gate nobody waits.
     pub fn agrees(&self) -> Result<(), Contradiction> {
+        let without = self.own_wait().or_else(|| (self.gate == Some(false)).then_some("gate = false"));
+        if let (Some(without), Some(true), None | Some(false)) = (without, self.park_quota, self.gate) {
+            let what = Invalid::new(
+                format!("park_quota = true and {without} exclude each other: a lane is parked by its gate"),
+                format!("leave out park_quota, or {without}"),
+            );
+            let other = without.split(' ').next().unwrap_or(without);
+            return Err(Contradiction { keys: ["park_quota", other], what });
+        }
         let Some(wait) = self.own_wait().filter(|_| self.gate == Some(true)) else { return Ok(()) };
         let what = Invalid::new(
             format!("gate = true and {wait} exclude each other: waits in the gate are not on a curve"),
@@ -174,6 +188,26 @@ mod tests {
         assert_eq!(with(Some(true), &Profile::strict()), Some(Preset::Strict));
         assert_eq!(with(Some(false), &Profile::strict()), None);
         assert_eq!(with(None, &Profile::strict()), Some(Preset::Strict));
+    }
+
+    #[test]
+    fn a_lane_is_parked_where_somebody_says_so_and_there_is_a_gate() {
+        for (name, profile) in crate::config::shipped_profiles() {
+            assert!(!profile.parks(), "{name}: a definite error is no wait by itself");
+        }
+        let parks = ProfileOverrides { park_quota: Some(true), ..NONE() };
+        assert!(parks.apply(&Profile::interactive()).unwrap().parks());
+        assert!(!parks.apply(&Profile::opencodex()).unwrap().parks(), "it has no gate");
+        let parking = Profile { park_quota: true, ..Profile::batch() };
+        assert!(NONE().apply(&parking).unwrap().parks());
+        assert!(!ProfileOverrides { park_quota: Some(false), ..NONE() }.apply(&parking).unwrap().parks());
+        let time = Some(Duration::from_secs(20));
+        let error = |with: ProfileOverrides| with.apply(&Profile::interactive()).unwrap_err();
+        let no_gate = error(ProfileOverrides { gate: Some(false), ..parks.clone() });
+        assert_eq!(no_gate.keys, ["park_quota", "gate"]);
+        assert_eq!(error(ProfileOverrides { cap: time, ..parks.clone() }).keys, ["park_quota", "cap"]);
+        let both = ProfileOverrides { cap: time, gate: Some(true), ..parks };
+        assert_eq!(error(both).keys, ["gate", "cap"]);
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub struct Profile {
     pub gate: Option<Preset>,
     /// The gate that it has where a setting says no more than that it has one.
     pub preset: Preset,
+    /// Whether a spent quota that names when there is one again parks the lane of its call until then; only in the
+    /// gate. Off: a definite error is no wait unless somebody wants it to be one.
+    pub park_quota: bool,
     /// The most sends of one call, the first included; `None`: no count, patience alone ends it. Zero is zero.
     pub sends: Option<u32>,
     /// In place of `sends` where that is a count and the gate spaces the sends: few of them are wasted then. `None`:
@@ -78,6 +81,12 @@ impl Profile {
         }
     }
 
+    /// Whether a spent quota may park the lane.
+    #[must_use]
+    pub const fn parks(&self) -> bool {
+        self.park_quota && self.gate.is_some()
+    }
+
     /// A person waits in front of the client. 8 sends make seven waits of 91 s in all on the plain curve. In the gate
     /// one that refuses at random is met every few seconds, so that patience ends a call rather than 40 sends.
     #[must_use]
@@ -85,6 +94,7 @@ impl Profile {
         Self {
             gate: Some(Preset::Interactive),
             preset: Preset::Interactive,
+            park_quota: false,
             sends: Some(8),
             gated_sends: Some(40),
             failed_sends: 3,

@@ -342,6 +342,11 @@ fn since_1970(time: SystemTime) -> Nanos {
     }
 }
 
+/// The moment that the answer's own `Date` names.
+pub(crate) fn date_of(headers: &HeaderMap) -> Option<SystemTime> {
+    httpdate::parse_http_date(text_of(headers.get(http::header::DATE)?)?).ok()
+}
+
 /// Reads a date of HTTP in one of its three forms, all of which are UTC.
 fn http_date(value: &HeaderValue) -> Option<Nanos> {
     httpdate::parse_http_date(text_of(value)?).ok().map(since_1970)

@@ -11,7 +11,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use relay_core::budget::Spent;
-use relay_core::call::{Call, Ending, Plan, Step, Stop};
+use relay_core::call::{Call, Ending, Plan, Step, Stop, Waiting};
 use relay_core::client::Turn;
 use relay_core::config::shipped_profiles;
 use relay_core::dialect::{Reply, judge, route};
@@ -51,6 +51,7 @@ fn a_million_calls_keep_the_promises() {
     {
         assert!(count > CALLS / 500, "{all:?}");
     }
+    assert!(all.parked > CALLS / 2000, "{all:?}");
 }
 
 /// Put the seed of a failure here.
@@ -70,6 +71,7 @@ struct Tally {
     refused: u32,
     passed: u32,
     served: u32,
+    parked: u32,
 }
 
 impl Tally {
@@ -83,6 +85,7 @@ impl Tally {
         self.refused += other.refused;
         self.passed += other.passed;
         self.served += other.served;
+        self.parked += other.parked;
     }
 }
 
@@ -160,7 +163,12 @@ fn never_twice(record: &Record<'_>) -> Kept {
             Some(Evidence::Refused) => kept && (cheap || named),
             Some(Evidence::Failed) => kept && cheap,
             Some(Evidence::MaybeRan) => kept && self_contained && operation == Operation::Generation,
-            Some(Evidence::NoAnswer | Evidence::Committed) | None => false,
+            Some(Evidence::NoAnswer | Evidence::Committed) => false,
+            None => {
+                kept && failure.renews.is_some()
+                    && record.plan.profile.parks()
+                    && operation == Operation::Generation
+            }
         };
         promise(right, "never twice", record)?;
     }
@@ -176,7 +184,8 @@ fn never_early(record: &Record<'_>) -> Kept {
     let waited = record.plan.not_before.is_none_or(|not_before| first.is_none_or(|at| at >= not_before));
     promise(waited, "never early (a resumed turn)", record)?;
     for (failure, before, after) in record.resends() {
-        let due = before.ended + floor(failure.advice, &record.plan.profile);
+        let floor = floor(failure.advice, &record.plan.profile);
+        let due = before.ended + failure.renews.unwrap_or(floor);
         promise(after.at >= due, "never early", record)?;
     }
     Ok(())
@@ -303,6 +312,8 @@ struct World<'p> {
     healthy: f64,
     slow: f64,
     restless: f64,
+    /// Waits for a quota.
+    parked: u32,
 }
 
 impl<'p> World<'p> {
@@ -318,6 +329,7 @@ impl<'p> World<'p> {
     fn profile(&mut self) -> Profile {
         let all: Vec<_> = shipped_profiles().into_values().collect();
         let mut profile = self.pick(&all);
+        profile.park_quota = self.chance(0.5);
         if self.chance(0.5) {
             profile.sends = self.pick(&[None, Some(0), Some(1), Some(2), Some(8)]);
             profile.gated_sends = self.pick(&[None, Some(1), Some(5)]);
@@ -347,10 +359,17 @@ impl<'p> World<'p> {
         loop {
             let at = self.dice.bits() % self.pool.len() as u64;
             let failure = &self.pool[usize::try_from(at).unwrap_or(0)];
-            if failure.evidence.is_some() || self.chance(0.1) {
+            if failure.evidence.is_some() || self.chance(if failure.renews.is_some() { 0.3 } else { 0.1 }) {
                 return failure;
             }
         }
+    }
+
+    /// How long a call that waits has to, since its quota is spent.
+    fn parks(&mut self, waiting: &Waiting, sends: &[Sent<'p>]) -> Option<Duration> {
+        let spent =
+            sends.last()?.failure?.renews.filter(|_| waiting.in_line && waiting.not_before.is_none())?;
+        Some(spent + self.dice.up_to(Duration::from_secs(1)))
     }
 
     /// Plays one call to its end.
@@ -367,7 +386,15 @@ impl<'p> World<'p> {
                         // The lane has others before it; sometimes for too long.
                         let longest = self.pick(&[1, 20, 400]);
                         due = due + self.dice.up_to(Duration::from_secs(longest));
-                        call.stands_in_line(3);
+                        call.stands_in_line(3, None);
+                    }
+                    if let Some(spent) = self.parks(&waiting, &sends) {
+                        due = due.max(now + spent);
+                        self.parked += 1;
+                    }
+                    if waiting.parks && self.chance(0.02) || due > until && due > waiting.bears {
+                        call.held_parked(self.pool[0].clone(), now);
+                        continue;
                     }
                     let due = due.min(until);
                     if let Some(told) = call.notice_due().filter(|told| *told < due) {
@@ -431,7 +458,7 @@ impl<'p> World<'p> {
 fn life(seed: u64, pool: &[Failure], tally: &mut Tally) -> Kept {
     let mut dice = SeededDice::new(seed);
     let (healthy, slow, restless) = (0.05 + dice.share() * 0.3, dice.share() * 0.3, dice.share() * 0.06);
-    let mut world = World { dice, pool, healthy, slow, restless };
+    let mut world = World { dice, pool, healthy, slow, restless, parked: 0 };
     let (profile, nature) = (world.profile(), world.nature());
     let client_limit = world.pick(&[None, Some(20), Some(342)]).map(Duration::from_secs);
     let turn = world.chance(0.4).then(|| Turn { thread: "thread".into(), turn: "turn".into() });
@@ -469,6 +496,7 @@ fn life(seed: u64, pool: &[Failure], tally: &mut Tally) -> Kept {
             ledger.remember(&identity, record.bequest, now);
         }
     }
+    tally.parked += world.parked;
     Ok(())
 }
 
@@ -488,7 +516,7 @@ fn judge_record(record: &Record<'_>, tally: &mut Tally) -> Kept {
     tally.left += u32::from(record.left);
     match &record.ending {
         Ending::Committed => tally.served += 1,
-        Ending::Passed(_) => tally.passed += 1,
+        Ending::Passed(_) | Ending::Parked(_) => tally.passed += 1,
         Ending::Refused(..) => tally.refused += 1,
         Ending::GaveUp(..) => tally.gave_up += 1,
         Ending::Returned(_) | Ending::ClientLeft => {}
@@ -542,6 +570,12 @@ fn failures() -> Vec<Failure> {
             r#"{{"error":{{"code":"{code}","type":"t","message":"the prompt PLANTED and sk-PLANTED-0002 failed"}}}}"#
         );
         pool.push(answer(path, (told, status), header, (&body, took)));
+    }
+    for seconds in [3, 50, 4000] {
+        let body = format!(
+            r#"{{"error":{{"type":"usage_limit_reached","message":"PLANTED","resets_in_seconds":{seconds}}}}}"#
+        );
+        pool.push(answer(PATHS[0], (Told::ByStatus, 429), "", (&body, 1)));
     }
     assert!(pool.iter().any(|failure| matches!(failure.advice, Advice::Useless)));
     pool

@@ -20,6 +20,7 @@ use crate::headers::{announced, forwardable_answer, forwardable_extensions};
 use crate::legs::{Legs, Next};
 use crate::open::{OpenCall, Waited};
 use crate::parked::park;
+use crate::quota::{Speech, Spent};
 use crate::reply::{Abort, ReplyBody, in_our_words};
 use crate::request_ids;
 use crate::traces;
@@ -79,6 +80,11 @@ impl Drive {
                     Sent::Failed(failure, answer) => {
                         told = answer;
                         let failure = self.renewed(failure).await;
+                        if self.open.call().parks(&failure).is_some() {
+                            let (open, by) = (&self.open, self.speech());
+                            let spent = Box::pin(Spent::told(open, by, &failure, told.as_mut())).await;
+                            self.open.remember(spent);
+                        }
                         self.failed(failure);
                     }
                 },
@@ -114,12 +120,9 @@ impl Drive {
         again: Option<Moment>,
         mut told: Option<Answer>,
     ) -> (Waited, Option<Answer>) {
-        if again.is_some() && self.order.legs.holds_until(self.open.now()) >= Some(waiting.bears) {
-            // All others hold for longer still.
-            let now = self.open.now();
-            self.open.call().held_for_too_long(now);
-            return (Waited::Over, told);
-        }
+        // All others hold for longer still: what its own lane says is the last word.
+        let is_last = self.order.legs.holds_until(self.open.now()) >= Some(waiting.bears);
+        let again = again.filter(|_| !is_last);
         let mut whole = false;
         let keep = async {
             if let Some(answer) = &mut told {
@@ -371,6 +374,18 @@ impl Drive {
         }
     }
 
+    /// How it asks, as far as that decides how it is answered.
+    pub(crate) fn speech(&self) -> Speech {
+        Speech { dialect: self.asked.dialect.name(), streams: self.asked.streams }
+    }
+
+    /// What another call of its lane was answered, where this one gets it: its own answer was not kept, or it has none.
+    fn remembered(&self, ending: &Ending, has_own: bool) -> Option<Response<ReplyBody>> {
+        let is_definite = matches!(ending, Ending::Passed(_) | Ending::Parked(_)) && !has_own;
+        let spent = self.open.remembered().filter(|_| is_definite)?;
+        spent.response(self.speech(), self.open.now())
+    }
+
     fn finish(mut self, ending: &Ending, told: Option<Answer>) -> Result<Response<ReplyBody>, Abort> {
         let outcome = ending.outcome();
         self.names_circuits(ending);
@@ -379,7 +394,9 @@ impl Drive {
         }
         // Where nothing is to be changed, a cut is a cut, as it would be without the relay.
         let is_cut = self.order.untouched && matches!(ending, Ending::Refused(Why::MayHaveRun, _));
-        let said = if is_cut { Say::Cut } else { say(&self.listener(told.is_some()), ending) };
+        let remembered = self.remembered(ending, told.is_some());
+        let has_answer = told.is_some() || remembered.is_some();
+        let said = if is_cut { Say::Cut } else { say(&self.listener(has_answer), ending) };
         // A connection that is cut because the relay stops tells nothing.
         let told = told.filter(|_| !matches!(ending, Ending::GaveUp(Stop::Draining, _)));
         match (said, told) {
@@ -396,8 +413,13 @@ impl Drive {
                 Ok(Response::from_parts(head, ReplyBody::cutting(answer)))
             }
             (Say::Cut | Say::Upstream(_), None) => {
+                let Some(response) = remembered else {
+                    self.open.close(outcome);
+                    return Err(Abort::Cut);
+                };
+                self.open.answers(response.status().as_u16());
                 self.open.close(outcome);
-                Err(Abort::Cut)
+                Ok(response)
             }
             (Say::Own(own), _) => {
                 self.open.answers(own.status);

@@ -24,6 +24,7 @@ use crate::clock::{Clock, RealDice, sleep_until};
 use crate::credential::AccountKey;
 use crate::learned::LearnedFile;
 use crate::observe::{LaneChange, LaneName, Notice, Observers, What};
+use crate::quota::{Remembered, Spent};
 use crate::upstream::Origin;
 
 /// So many lanes are kept before some that nobody uses are dropped.
@@ -157,7 +158,8 @@ impl Lanes {
                 wake: None,
                 driven: false,
                 told: None,
-                held: None,
+                held: (None, None),
+                spent: None,
             }),
             changed: Notify::new(),
             strained: AtomicBool::new(false),
@@ -253,8 +255,10 @@ struct State {
     driven: bool,
     /// Since when the lane is shut, as far as observers know. One that nobody asks any more counts as open.
     told: Option<Moment>,
-    /// Until when it is held, as far as those that wait know.
-    held: Option<Moment>,
+    /// Until when it is held, and parked, as far as those that wait know.
+    held: (Option<Moment>, Option<Moment>),
+    /// What was answered when it was parked; kept until it is open.
+    spent: Remembered,
 }
 
 /// A call that waits, as the relay knows it.
@@ -263,17 +267,19 @@ struct Waiter {
     /// It bears a pause until then.
     bears: Moment,
     plain: bool,
+    /// It may wait in a parked lane.
+    parks: bool,
 }
 
 impl Waiter {
-    /// Whether its patience ends before the lane may send again.
-    fn waits_in_vain(&self, hold: Moment) -> bool {
-        !self.plain && self.bears <= hold
+    /// Whether its patience ends before the lane may send again, or nobody wants it to wait for that.
+    fn waits_in_vain(&self, hold: Moment, is_parked: bool) -> bool {
+        !self.plain && (self.bears <= hold || is_parked && !self.parks)
     }
 
-    fn hear_of_hold(self) {
+    fn hear_of_hold(self, is_parked: bool) {
         // Who has gone meanwhile needs no word.
-        let _gone = self.tell.send(Word::Held);
+        let _gone = self.tell.send(if is_parked { Word::Parked } else { Word::Held });
     }
 }
 
@@ -284,6 +290,8 @@ pub(crate) enum Word {
     Go,
     /// The upstream asked for a pause that its patience does not outlast.
     Held,
+    /// The same, since a quota is spent.
+    Parked,
 }
 
 /// What a call that enters a lane is told.
@@ -296,6 +304,8 @@ pub(crate) enum Turn {
         turn: oneshot::Receiver<Word>,
         /// How many wait, it among them; `None`: that was told before.
         waiting: Option<usize>,
+        /// The lane is parked for so long.
+        parked: Option<Duration>,
     },
 }
 
@@ -392,12 +402,16 @@ impl Lane {
             Turn::Now
         } else {
             let (tell, turn) = oneshot::channel();
-            let waiter = Waiter { tell, bears: waiting.bears, plain: waiting.plain };
+            let Waiting { bears, plain, parks, .. } = waiting;
+            let waiter = Waiter { tell, bears, plain, parks };
+            let parked = state.gate.parked(now).map(|parked| parked.until.since(now));
             match state.gate.hold(now) {
-                Some(hold) if waiter.waits_in_vain(hold) => waiter.hear_of_hold(),
+                Some(hold) if waiter.waits_in_vain(hold, parked.is_some()) => {
+                    waiter.hear_of_hold(parked.is_some());
+                }
                 Some(_) | None => _ = state.waiters.insert(call, waiter),
             }
-            Turn::Later { turn, waiting: Some(state.gate.waiting()) }
+            Turn::Later { turn, waiting: Some(state.gate.waiting()), parked }
         };
         self.go_on(state, before, now);
         turn
@@ -406,6 +420,9 @@ impl Lane {
     /// All that could go has gone; `before`: when the gate was to be asked again until then.
     fn go_on(self: &Arc<Self>, mut state: MutexGuard<'_, State>, before: Option<Moment>, now: Moment) {
         state.tell_of_hold(now);
+        if state.gate.shut().is_none() && state.spent.as_ref().is_some_and(|spent| spent.is_old(now)) {
+            state.spent = None;
+        }
         if !state.driven && state.wake.is_some() {
             // At the very end there is nobody left to drive it, and nobody to wait for it.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -458,14 +475,14 @@ impl Drop for Driving {
 impl State {
     /// Those whose patience ends before the lane may send again are told so: they would wait for nothing.
     fn tell_of_hold(&mut self, now: Moment) {
-        let hold = self.gate.hold(now);
-        if hold == self.held {
+        let held = (self.gate.hold(now), self.gate.parked(now).map(|parked| parked.until));
+        if held == self.held {
             return;
         }
-        self.held = hold;
-        let Some(hold) = hold else { return };
-        for (_, waiter) in self.waiters.extract_if(|_, waiter| waiter.waits_in_vain(hold)) {
-            waiter.hear_of_hold();
+        self.held = held;
+        let (Some(hold), is_parked) = (held.0, held.1.is_some()) else { return };
+        for (_, waiter) in self.waiters.extract_if(|_, waiter| waiter.waits_in_vain(hold, is_parked)) {
+            waiter.hear_of_hold(is_parked);
         }
     }
 
@@ -492,7 +509,7 @@ impl State {
     /// When it is news that the lane is shut, or that nobody asks it any more, where that is still to come.
     fn news_at(&self, now: Moment) -> Option<Moment> {
         let at = match (self.gate.shown_shut(now), self.told) {
-            (Some((Shut::Refused(_) | Shut::Slow, since)), None) => Some(since + NEWS),
+            (Some((Shut::Refused(_) | Shut::Slow | Shut::Spent, since)), None) => Some(since + NEWS),
             (Some(_), Some(_)) => self.gate.forgotten_at(),
             (Some((Shut::Full, _)) | None, None) | (None, Some(_)) => None,
         };
@@ -502,7 +519,7 @@ impl State {
     /// What observers do not know yet.
     fn news(&mut self, now: Moment) -> Option<What> {
         match (self.gate.shown_shut(now), self.told) {
-            (Some((why @ (Shut::Refused(_) | Shut::Slow), since)), None)
+            (Some((why @ (Shut::Refused(_) | Shut::Slow | Shut::Spent), since)), None)
                 if now.since(since) >= NEWS && self.gate.waiting() > 0 =>
             {
                 self.told = Some(since);
@@ -546,6 +563,21 @@ impl Ticket {
     pub(crate) fn enter(&mut self, arrival: Arrival, waiting: Waiting) -> Turn {
         self.entered = true;
         self.lane.enter(self.call, waiting, |gate, now, _| gate.arrive(arrival, now))
+    }
+
+    /// Whether its lane is parked.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.lane.state().gate.parked(self.lane.clock.now()).is_some()
+    }
+
+    /// What was answered to the call, which parks its lane when it is settled.
+    pub(crate) fn remember(&self, spent: Spent) {
+        self.lane.state().spent = Some(Arc::new(spent));
+    }
+
+    /// What was answered when its lane was parked.
+    pub(crate) fn remembered(&self) -> Remembered {
+        self.lane.state().spent.clone()
     }
 
     /// Its send begins.

@@ -55,6 +55,7 @@ mod process_group;
 mod profile;
 pub mod proxy;
 mod query;
+mod quota;
 pub mod recorded;
 pub mod reload;
 pub mod replay;

@@ -21,6 +21,7 @@ use crate::clock::{RealDice, sleep_until, wall_ms};
 use crate::kept::KeptBody;
 use crate::lanes::{Lane, Ticket, Turn, Word};
 use crate::observe::Observer as _;
+use crate::quota::{self, Remembered, Spent};
 use crate::sessions::Session;
 use crate::shared::Shared;
 use crate::snapshots::{Answered, Draft};
@@ -34,6 +35,7 @@ pub(crate) struct OpenCall {
     body: Arc<KeptBody>,
     idle: Duration,
     ticket: Ticket,
+    around: Around,
     place: Place,
     model: Option<Box<str>>,
     /// Its place in a trace, where traces are recorded.
@@ -94,6 +96,18 @@ pub(crate) enum Waited {
     Again,
 }
 
+/// Whether a call is sent past its parked lane: one that nobody wants to wait for a quota, once, as it would be if nobody
+/// else's lane were parked either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Around {
+    Not,
+    /// When it comes to its lane next.
+    Next,
+    /// It is on its way so.
+    Now,
+    Was,
+}
+
 /// How a wait is over.
 enum Over {
     /// The lane said so.
@@ -125,6 +139,7 @@ impl OpenCall {
             body,
             idle,
             ticket,
+            around: Around::Not,
             place,
             model,
             trace,
@@ -143,6 +158,12 @@ impl OpenCall {
         }
         let (sends, budget) = self.call.counted();
         let Place { session, weight, streams } = self.place;
+        if !waiting.parks && !waiting.plain && self.around == Around::Not && self.ticket.is_parked() {
+            self.around = Around::Next;
+        }
+        if self.around == Around::Next {
+            self.around = Around::Now;
+        }
         let arrival = Arrival {
             call: self.id,
             session,
@@ -154,7 +175,7 @@ impl OpenCall {
             budget,
             not_before: waiting.not_before,
             streams,
-            plain: waiting.plain,
+            plain: waiting.plain || self.around == Around::Now,
         };
         self.ticket.enter(arrival, *waiting)
     }
@@ -173,9 +194,9 @@ impl OpenCall {
                 self.granted();
                 return Waited::Over;
             }
-            Turn::Later { turn, waiting: many } => {
+            Turn::Later { turn, waiting: many, parked } => {
                 if let Some(many) = many {
-                    self.call.stands_in_line(many);
+                    self.call.stands_in_line(many, parked);
                     self.emit_pending();
                 }
                 turn
@@ -211,7 +232,7 @@ impl OpenCall {
             }
         };
         if let Over::Notice | Over::Again = over {
-            self.turn = Some(Turn::Later { turn, waiting: None });
+            self.turn = Some(Turn::Later { turn, waiting: None, parked: None });
             return if matches!(over, Over::Notice) { Waited::Notice } else { Waited::Again };
         }
         let now = self.now();
@@ -221,8 +242,16 @@ impl OpenCall {
         match over {
             Over::Told(Word::Go) => self.granted(),
             // Others may not be.
-            Over::Told(Word::Held) if again.is_some() => return Waited::Again,
+            Over::Told(Word::Held | Word::Parked) if again.is_some() => return Waited::Again,
             Over::Told(Word::Held) => self.call.held_for_too_long(now),
+            // The lane was parked while it waited there.
+            Over::Told(Word::Parked) if !waiting.parks && self.around == Around::Not => {
+                self.around = Around::Next;
+            }
+            Over::Told(Word::Parked) => {
+                let spent = self.ticket.remembered();
+                self.call.held_parked(spent.map_or_else(quota::unknown, |spent| spent.failure.clone()), now);
+            }
             // The core looks at the clock itself.
             Over::Patience | Over::Notice | Over::Again => {}
             Over::Draining => self.call.drain(now),
@@ -246,6 +275,7 @@ impl OpenCall {
         self.leaves_line();
         self.turn = None;
         self.ticket = Ticket::new(lane, self.id);
+        self.around = Around::Not;
         let now = self.now();
         self.call.moves(own, now);
         self.emit(&Event::Moved { send: self.call.sends() + 1, to: Arc::new(to), why });
@@ -323,6 +353,16 @@ impl OpenCall {
         self.emit_pending();
     }
 
+    /// What it was answered, for those that come to its lane while that is parked.
+    pub(crate) fn remember(&self, spent: Spent) {
+        self.ticket.remember(spent);
+    }
+
+    /// What was answered when its lane was parked.
+    pub(crate) fn remembered(&self) -> Remembered {
+        self.ticket.remembered()
+    }
+
     /// Its send failed.
     pub(crate) fn failed(&mut self, failure: Failure) {
         let (report, _) = self.fails(failure, None);
@@ -333,7 +373,10 @@ impl OpenCall {
     /// have waited there.
     pub(crate) fn fails(&mut self, failure: Failure, other: Option<Duration>) -> (Report, Option<Duration>) {
         let (now, mut dice) = (self.now(), RealDice::default());
-        let report = Report::of(&failure, self.call.profile(), &mut dice);
+        let report = match self.call.parks(&failure) {
+            Some(told) => Report::Spent(told),
+            None => Report::of(&failure, self.call.profile(), &mut dice),
+        };
         self.ticket.failed(&failure, &self.shared.config.breaker);
         let own = self.call.failed_beside(failure, other, now, &mut dice);
         self.emit_pending();
@@ -343,7 +386,11 @@ impl OpenCall {
     /// Its lane hears how its send ended; `stays`: it waits there again, if it does at all.
     pub(crate) fn settles(&mut self, report: Report, stays: bool) {
         let now = self.now();
-        let waiting = self.call.waiting().filter(|_| stays);
+        let waiting = self.call.waiting().filter(|_| stays && self.around != Around::Now);
+        if self.around == Around::Now {
+            // Whatever it waits for now, it does in its lane.
+            self.around = Around::Was;
+        }
         let back = waiting.map(|waiting| waiting.not_before.unwrap_or(now));
         self.turn = self.ticket.settled(Settled { report, back }, waiting);
     }

@@ -44,6 +44,7 @@ function LaneCard({ lane, age, ask }: { lane: Lane; age: number; ask: (() => voi
   const isShut = lane.state === "shut";
   const name = lane.model ?? says.say("lane_no_model");
   const next = lane.next_send_in_s === null ? undefined : lane.next_send_in_s * 1000 - age;
+  const parked = lane.parked_for_s === null ? undefined : lane.parked_for_s * 1000 - age;
   const facts = [
     lane.waiting > 0 && says.say("lane_waiting", lane.waiting),
     lane.running + lane.sending > 0 && says.say("lane_running", lane.running + lane.sending),
@@ -56,7 +57,7 @@ function LaneCard({ lane, age, ask }: { lane: Lane; age: number; ask: (() => voi
           {name}
         </span>
         <span class={`state ${isShut ? "is-short" : "is-good"}`}>
-          {says.say(isShut ? "lane_shut" : "lane_open")}
+          {says.say(parked !== undefined ? "lane_parked" : isShut ? "lane_shut" : "lane_open")}
           {lane.shut_for_s !== null && ` ${says.span(lane.shut_for_s * 1000 + age)}`}
         </span>
       </div>
@@ -69,11 +70,12 @@ function LaneCard({ lane, age, ask }: { lane: Lane; age: number; ask: (() => voi
         </p>
       )}
       <p class="lane-facts">
-        {facts.length > 0 ? facts.join(" · ") : <span class="muted">{says.say(isShut ? "lane_unasked" : "lane_idle")}</span>}
-        {next !== undefined && lane.waiting > 0 && (
+        {facts.length > 0 ? facts.join(" · ") : <span class="muted">{says.say(isShut && parked === undefined ? "lane_unasked" : "lane_idle")}</span>}
+        {parked !== undefined && <strong> · {says.say("lane_quota", says.span(parked))}</strong>}
+        {parked === undefined && next !== undefined && lane.waiting > 0 && (
           <strong> · {next > 0 ? says.say("lane_next", says.span(next)) : says.say("lane_due")}</strong>
         )}
-        {isShut && lane.recovery_s !== null && (
+        {isShut && parked === undefined && lane.recovery_s !== null && (
           <span class="muted"> · {says.say("lane_usual", says.span(lane.recovery_s * 1000))}</span>
         )}
       </p>

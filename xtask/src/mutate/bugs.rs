@@ -7,14 +7,39 @@ const fn bug(file: &'static str, old: &'static str, new: &'static str, breaks: &
 }
 
 /// Every part of the gate has some.
-pub(super) const BUGS: [Bug; 96] = [
+pub(super) const BUGS: [Bug; 101] = [
+    bug(
+        "parking.rs",
+        "until: until.max(known.until)",
+        "until",
+        "a send that was under way shortens the time until there is a quota",
+    ),
+    bug(
+        "parking.rs",
+        "sent <= known.since",
+        "sent > known.since",
+        "what a later send is told does not count",
+    ),
+    bug("parking.rs", "sent > parked.since", "true", "a stale acceptance ends the wait for a quota"),
+    bug("parking.rs", "sent < parked.until", "false", "a stale refusal says why a parked lane is shut"),
+    bug(
+        "parking.rs",
+        "            shut.next_probe = shut.floor;\n",
+        "",
+        "a person ends the wait for a quota, and nobody asks",
+    ),
     bug(
         "poll.rs",
-        "let held = rate.into_iter().chain((now < self.hold).then_some(self.hold)).max();",
+        "let held = rate.max(hold);",
         "let held = rate.into_iter().max();",
         "the hold of a lane is ignored",
     ),
-    bug("poll.rs", "let is_held = now < self.hold || (", "let is_held = (", "a newcomer ignores the hold"),
+    bug(
+        "poll.rs",
+        "let is_held = self.hold(now).is_some() || (",
+        "let is_held = (",
+        "a newcomer ignores the hold",
+    ),
     bug(
         "poll.rs",
         "let is_first = self.line.is_empty() && self.plain.is_empty() && waiting",

@@ -46,7 +46,7 @@ fn fault(fault: Fault, rule: Option<&str>) -> Event {
 }
 
 fn in_line() -> Event {
-    Event::InLine { send: 2, waiting: 1, fault: None, status: None, code: None }
+    Event::InLine { send: 2, waiting: 1, parked: None, fault: None, status: None, code: None }
 }
 
 fn of_lane(lane: &str) -> About {
@@ -164,6 +164,34 @@ fn a_spent_quota_is_told_every_ten_minutes_with_how_many_came_between_and_ends_w
     assert_eq!(spent(700), "");
     assert_eq!(short(&watch.see(CallId(1), at(800), &Event::Committed { send: 2 })), "-quota_spent 800s (1)");
     assert_eq!(short(&watch.see(CallId(1), at(801), &Event::Committed { send: 2 })), "");
+}
+
+#[test]
+fn a_parked_lane_is_told_once_with_its_time_and_neither_as_closed_nor_for_its_long_waits() {
+    let mut watch = Watch::default();
+    watch.see(CallId(1), at(0), &opened("a"));
+    let Event::FaultSeen { send, evidence, status, code, rule, usage, .. } = fault(Fault::QuotaSpent, None)
+    else {
+        panic!("it is a fault")
+    };
+    let told = Some(Duration::from_secs(7200));
+    let fault = Fault::QuotaSpent;
+    let spent = Event::FaultSeen { send, fault, evidence, status, code, rule, told, usage };
+    let alerts = watch.see(CallId(1), at(0), &spent);
+    assert_eq!((short(&alerts).as_str(), alerts[0].about.renews), ("+quota_spent 0s", told));
+    let parked = Some(Duration::from_secs(7000));
+    for call in 2..9 {
+        watch.see(CallId(call), at(200), &opened("a"));
+        let waits = Event::InLine { send: 1, waiting: 1, parked, fault: None, status: None, code: None };
+        watch.see(CallId(call), at(200), &waits);
+    }
+    watch.lane(of_lane("a"), at(202), Gate::Shut(Shut::Spent));
+    assert_eq!(short(&watch.tick(at(7000))), "");
+    for call in 2..9 {
+        assert_eq!(short(&watch.see(CallId(call), at(7201), &Event::SendStarted { send: 1 })), "");
+    }
+    watch.see(CallId(2), at(7202), &Event::Committed { send: 1 });
+    assert_eq!(short(&watch.lane(of_lane("a"), at(7203), Gate::Opened)), "");
 }
 
 #[test]

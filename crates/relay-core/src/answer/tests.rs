@@ -175,6 +175,24 @@ fn where_every_breaker_is_open_each_upstream_is_named() {
 }
 
 #[test]
+fn a_spent_quota_whose_answer_is_not_at_hand_is_told_in_own_words_with_its_status() {
+    let told = failure(Told::ByStatus, Some(429), Fault::QuotaSpent, Evidence::Refused);
+    let spent = Box::new(Failure { evidence: None, ..told });
+    for ending in [Ending::Passed(spent.clone()), Ending::Parked(spent)] {
+        for kind in [Kind::Codex, Kind::ClaudeCode, Kind::GeminiCli, Kind::Other] {
+            assert_eq!(say(&listener(kind), &ending), Say::Upstream(Touch::default()), "its own");
+            let Say::Own(own) = say(&Listener { has_answer: false, ..listener(kind) }, &ending) else {
+                panic!("own words")
+            };
+            // Gemini CLI sends a 429 again, and Codex prints a 400 whole.
+            let status = if matches!(kind, Kind::Codex | Kind::GeminiCli) { 400 } else { 429 };
+            assert_eq!((own.status, own.refuse_retry), (status, true), "{kind:?}");
+            assert!(own.body.contains("Overloaded, try later"), "{}", own.body);
+        }
+    }
+}
+
+#[test]
 #[rustfmt::skip]
 fn what_is_said_where_sends_or_patience_ran_out() {
     let final_ = "its own, no retry";

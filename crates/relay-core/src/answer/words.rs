@@ -197,6 +197,18 @@ crate::words! {
         zh: "无法响应（{meaning}{why}）";
     }
 
+    /// The quota is spent, and its time not over. `said` is what the service answered.
+    spent(who: &str, said: &str) {
+        en: "{who} {said}; until the time that it named is over nothing is sent there, this call neither.";
+        zh: "{who} {said}；在它给出的时间之前不会再向它发送，此请求也没有发送。";
+    }
+
+    /// What to do then.
+    ask_or_wait() {
+        en: "come back then, raise `patience` to be kept waiting until then, or have the relay ask now: its status page says how";
+        zh: "届时再来，或调大 `patience` 以便一直等到那时，或让中继立即询问：方法见状态页";
+    }
+
     /// What to do where the service was never reached.
     check_address() {
         en: "check that this is the right address, that the service runs, and that the network leads there";

@@ -72,6 +72,9 @@ impl Why {
     }
 }
 
+/// Why a call was not sent that got the answer of another one.
+pub const PARKED: &str = "quota_parked";
+
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ending {
@@ -79,6 +82,8 @@ pub enum Ending {
     Committed,
     /// A definite error goes back untouched.
     Passed(Box<Failure>),
+    /// The call was not sent: its lane is parked for longer than it waits, since another call was answered like this.
+    Parked(Box<Failure>),
     /// A failure goes back as it was, so that the client's own policy decides.
     Returned(Box<Failure>),
     /// We refuse to send again, and answer so that the client does not either.
@@ -95,7 +100,7 @@ impl Ending {
     pub const fn outcome(&self) -> Outcome {
         match self {
             Self::Committed => Outcome::Served,
-            Self::Passed(_) => Outcome::Passed,
+            Self::Passed(_) | Self::Parked(_) => Outcome::Passed,
             Self::Returned(_) => Outcome::Returned,
             Self::Refused(..) => Outcome::Refused,
             Self::GaveUp(..) => Outcome::GaveUp,

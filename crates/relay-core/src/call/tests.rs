@@ -3,6 +3,7 @@
 mod in_line;
 mod moves;
 mod notices;
+mod parked;
 
 use super::*;
 use crate::evidence::Operation;
@@ -143,6 +144,7 @@ impl Play {
             Ending::GaveUp(stop, failure) => {
                 format!("gave up {stop:?} {}", failure.map_or("-", |failure| failure.fault.name()))
             }
+            Ending::Parked(failure) => format!("parked {}", failure.fault.name()),
             Ending::ClientLeft => "client left".to_owned(),
         }
     }

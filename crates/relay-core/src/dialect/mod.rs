@@ -23,6 +23,7 @@ use crate::evidence::{Operation, Says};
 use crate::failure::{Failure, Told, code};
 use crate::fault::Fault;
 use crate::json::{ErrorFields, error_fields, refusal_fields};
+use crate::quota;
 use crate::retry_after::{Advice, advice, bucket_is_empty};
 use crate::sse;
 use crate::usage::usage;
@@ -299,6 +300,9 @@ pub fn judge_and_tell(dialect: &dyn Dialect, reply: &Reply<'_>) -> (Failure, Bec
         fields.and_then(|fields| fields.retry_delay),
         reply.wall,
     );
+    let code = fields
+        .and_then(|fields| [&fields.code, &fields.kind].into_iter().flatten().find_map(|told| code(told)));
+    let spent = quota::Spent { code: code.as_deref(), reply, fields, advice: told };
     let failure = Failure {
         fault,
         evidence: says.after(reply.took, matches!(told, Advice::Wait(_))),
@@ -307,9 +311,8 @@ pub fn judge_and_tell(dialect: &dyn Dialect, reply: &Reply<'_>) -> (Failure, Bec
         status: Some(reply.status),
         by_code,
         bucket_empty: bucket_is_empty(reply.headers),
-        code: fields.and_then(|fields| {
-            [&fields.code, &fields.kind].into_iter().flatten().find_map(|told| code(told))
-        }),
+        renews: (fault == Fault::QuotaSpent).then(|| quota::renews(&spent)).flatten(),
+        code,
         message: fields.and_then(|fields| fields.message.as_deref()).map(Into::into),
         barred: None,
         earlier: None,

@@ -30,6 +30,8 @@ impl Gate {
         let Sent { at, reason, presumed, .. } = sent;
         let Waiting { session, weight, plain, streams, preset, .. } = sent.waiting;
         self.running.insert(call, Running { session, weight, plain, preset, sent: at });
+        let was_parked = self.parked.is_some();
+        self.unpark_by(at);
         if reason == Reason::Plain {
             return;
         }
@@ -41,12 +43,14 @@ impl Gate {
             self.acceptance_takes.saw(now.since(at).as_secs_f64());
         }
         self.accepted_sent = self.accepted_sent.max(Some(at));
-        self.outcome(&sent, false);
+        if !was_parked {
+            self.outcome(&sent, false);
+        }
         self.sessions.accepted(session);
         self.session_changed(session);
         let tells = reason != Reason::Completion || self.completions.is_news();
         if is_fresh && self.run.is_over(at) && tells {
-            if self.shut.is_some() || self.run.is_long() {
+            if !was_parked && (self.shut.is_some() || self.run.is_long()) {
                 self.judgement.ended(now);
             }
             self.run.end();
@@ -82,7 +86,7 @@ impl Gate {
         }
         let refusal = match report {
             Report::Refused(refusal) if sent.reason != Reason::Plain => Some(refusal),
-            Report::Refused(_) | Report::Other => None,
+            Report::Refused(_) | Report::Spent(_) | Report::Other => None,
         };
         if let Some(own) = back {
             let floor = own.max(refusal.map_or(now, |refusal| now + refusal.floor));
@@ -90,6 +94,9 @@ impl Gate {
         }
         if let Some(refusal) = refusal {
             self.refused(&sent, refusal, now, dice);
+        }
+        if let Report::Spent(told) = report {
+            self.park(sent.at, told, now, dice);
         }
         self.session_changed(session);
     }
@@ -109,7 +116,9 @@ impl Gate {
             return;
         }
         self.refusal_takes.saw(now.since(sent.at).as_secs_f64());
-        self.outcome(sent, true);
+        if self.parked.is_none() {
+            self.outcome(sent, true);
+        }
         // Of many that a session had under way, the first refusal is news.
         let news = sent.news && self.sessions.is_news(sent.waiting.session, now);
         self.sessions.refused(sent.waiting.session, now);
@@ -164,7 +173,7 @@ impl Gate {
 
     /// The lane shuts, or stays shut.
     fn blame(&mut self, sent: &Sent, refusal: Refusal, now: Moment, dice: &mut dyn Dice) {
-        let why = Shut::Refused(refusal.class.fault());
+        let why = self.shut_by(Shut::Refused(refusal.class.fault()), sent.at);
         self.refused_sent = self.refused_sent.max(Some(sent.at));
         self.ramp.stop();
         match sent.reason {
@@ -249,7 +258,7 @@ impl Gate {
         } else if let Some(running) = self.running.remove(&call) {
             self.sessions.ended(running.session, running.weight);
             self.session_changed(running.session);
-            if self.rules.completions && !running.plain {
+            if self.rules.completions && !running.plain && self.parked.is_none() {
                 if self.shut.is_some() {
                     self.completions.ended_while_shut();
                 } else if !self.line.is_empty() && self.is_random() {

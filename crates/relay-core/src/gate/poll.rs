@@ -21,12 +21,13 @@ pub(super) const UNHEARD: f64 = 3.0;
 
 impl Gate {
     /// A person asks for a send now: the next call goes, whatever holds it. False where none waits, or all places are
-    /// taken. Where none waits, a pause is over: those that come would hear of it at once, and never wait to be asked
-    /// with.
+    /// taken. Where none waits, a pause is over, and the lane parked no more: those that come would hear of it at once,
+    /// and never wait to be asked with.
     pub fn ask_now(&mut self) -> bool {
         self.seat_newcomer();
         if self.line.is_empty() {
             self.hold = Moment::ZERO;
+            self.unpark();
         }
         self.ask_now = !self.line.is_empty() && self.has_place();
         self.ask_now
@@ -75,7 +76,7 @@ impl Gate {
             self.make(*waiting, Reason::Plain, now);
             return true;
         }
-        let is_held = now < self.hold || (self.rules.rate && self.rate.holds_until(now).is_some());
+        let is_held = self.hold(now).is_some() || (self.rules.rate && self.rate.holds_until(now).is_some());
         let is_open = self.shut.is_none() && !self.completions.may_send() && self.doubt(now).is_none();
         let passes = is_open && !is_held && self.pace.take(waiting.preset.terms(), now).is_ok();
         if passes {
@@ -98,7 +99,8 @@ impl Gate {
         if !has_place {
             return Poll::Idle;
         }
-        let accepted_last = self.shut.is_some_and(|shut| shut.hopeful);
+        let hold = self.hold(now);
+        let accepted_last = self.shut.is_some_and(|shut| shut.hopeful) && self.parked(now).is_none();
         if accepted_last && self.line.ready() == 0 && !self.sends.any_after(self.accepted_sent) {
             self.open();
         }
@@ -111,7 +113,7 @@ impl Gate {
             }
         }
         let rate = if self.rules.rate { self.rate.holds_until(now) } else { None };
-        let held = rate.into_iter().chain((now < self.hold).then_some(self.hold)).max();
+        let held = rate.max(hold);
         if self.shut.is_none()
             && held.is_none()
             && self.completions.may_send()
@@ -144,7 +146,7 @@ impl Gate {
     /// refusal takes, or takes long, something must have been heard of them: a model may think for a minute after its
     /// answer's head.
     fn presume(&mut self, now: Moment) -> Option<Moment> {
-        if !self.rules.presumption || self.shut.is_none() {
+        if !self.rules.presumption || self.shut.is_none() || self.parked(now).is_some() {
             return None;
         }
         let usual = self.refusal_takes.at_most(4.0).max(0.3);

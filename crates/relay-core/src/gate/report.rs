@@ -10,7 +10,8 @@ use crate::retry_after::Advice;
 use crate::wait;
 
 impl Report {
-    /// What a failure tells the gate. Only what was refused before it ran says something about the lane.
+    /// What a failure tells the gate. Only what was refused before it ran says something about the lane; whether a
+    /// spent quota does is for the call to say ([`crate::call::Call::parks`]).
     #[must_use]
     pub fn of(failure: &Failure, profile: &Profile, dice: &mut dyn Dice) -> Self {
         match class(failure) {
@@ -86,7 +87,7 @@ mod tests {
     fn class_of(failure: &Failure) -> Option<Class> {
         match report(failure) {
             Report::Refused(refusal) => Some(refusal.class),
-            Report::Other => None,
+            Report::Spent(_) | Report::Other => None,
         }
     }
 
@@ -120,7 +121,7 @@ mod tests {
     fn times_that_are_told_hold_all_and_those_that_say_nothing_hold_the_call() {
         let with = |advice| match report(&Failure { advice, ..refused(Fault::Overloaded) }) {
             Report::Refused(refusal) => refusal,
-            Report::Other => panic!("it is a refusal"),
+            Report::Spent(_) | Report::Other => panic!("it is a refusal"),
         };
         let wait = Duration::from_secs(7);
         assert_eq!(

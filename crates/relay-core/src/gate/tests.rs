@@ -1,5 +1,6 @@
 //! What a lane as a whole does, event by event.
 
+mod parked;
 mod shut;
 
 use super::numbers::span;

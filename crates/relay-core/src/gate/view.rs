@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::Gate;
 use super::line::Waiting;
+use super::{Gate, Parked};
 use crate::breaker::Circuit;
 use crate::event::CallId;
 use crate::fault::Fault;
@@ -22,6 +22,8 @@ pub enum Shut {
     Slow,
     /// As many calls run as ran when it was full the last time.
     Full,
+    /// Its quota is spent: it is parked until there is one again, or asked whether there is.
+    Spent,
 }
 
 impl Shut {
@@ -32,6 +34,7 @@ impl Shut {
             Self::Refused(fault) => fault.name(),
             Self::Slow => "slow",
             Self::Full => "full",
+            Self::Spent => Fault::QuotaSpent.name(),
         }
     }
 }
@@ -58,6 +61,8 @@ pub struct View {
     pub next: Option<Moment>,
     /// The upstream asked that nothing is sent before.
     pub hold: Option<Moment>,
+    /// Since when it is parked, and until when.
+    pub parked: Option<Parked>,
     /// How many calls wait.
     pub waiting: usize,
     /// Those that wait, in their order; no more than were asked for.
@@ -101,6 +106,7 @@ impl Gate {
             shut: self.shown_shut(now),
             next,
             hold,
+            parked: self.parked(now),
             waiting: self.waiting(),
             line: line.into_iter().enumerate().map(place).collect(),
             pending: self.sends.len(),

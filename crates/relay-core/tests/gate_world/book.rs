@@ -313,7 +313,7 @@ impl Book {
         }
         let refusal = match report {
             Report::Refused(refusal) if reason != Reason::Plain => Some(refusal),
-            Report::Refused(_) | Report::Other => None,
+            Report::Refused(_) | Report::Spent(_) | Report::Other => None,
         };
         if let Some(own) = back {
             known.state = State::Waits;
@@ -476,6 +476,7 @@ impl Book {
                     Shut::Refused(_) => self.tally.shut += 1,
                     Shut::Slow => self.tally.slow += 1,
                     Shut::Full => self.tally.full += 1,
+                    Shut::Spent => unreachable!("what parks a lane has walks of its own"),
                 }
                 (self.credit, self.completion_refused, self.evidence) = (0.0, false, 0);
                 (self.last_timer, self.first_by) = (None, None);

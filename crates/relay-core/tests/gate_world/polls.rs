@@ -72,7 +72,7 @@ impl Book {
                 let others = matches!(sent, Some(Reason::Open | Reason::Timer | Reason::Follow));
                 law(!others || self.asked, "a lane opens when nobody is ready")?;
             }
-            (None, Some((Shut::Refused(_), _))) => law(false, "a poll refuses nobody")?,
+            (None, Some((Shut::Refused(_) | Shut::Spent, _))) => law(false, "a poll refuses nobody")?,
             (None, Some((Shut::Slow, _))) => law(self.rules.suspicion, "suspicion is left out")?,
             (None, Some((Shut::Full, _))) => law(self.rules.room, "the room is left out")?,
             (Some(_), Some(_)) | (None, None) => law(before == after, "a poll says why once")?,

@@ -1,5 +1,7 @@
 //! An alert as it is told: as words, as JSON, and as variables of a program. Pure.
 
+use std::time::Duration;
+
 use relay_core::Lang;
 use relay_core::alert::{Alert, Kind, State};
 use serde_json::{Map, Value, json};
@@ -40,6 +42,7 @@ impl Message {
             ("lane", name(&about.lane)),
             ("call", about.call.map(|call| call.to_string().into())),
             ("fault", about.fault.map(Value::from)),
+            ("until", about.renews.map(|renews| later(at, renews).into())),
             ("rule", name(&about.rule)),
             ("what", about.what.map(Value::from)),
             ("why", name(&about.why)),
@@ -68,6 +71,10 @@ impl Message {
     }
 }
 
+fn later(at: u64, by: Duration) -> u64 {
+    at.saturating_add(u64::try_from(by.as_millis()).unwrap_or(u64::MAX))
+}
+
 /// One sentence, and what it leaves out.
 fn text(alert: &Alert, lang: Lang) -> String {
     let about = &alert.about;
@@ -89,7 +96,10 @@ fn text(alert: &Alert, lang: Lang) -> String {
         (Kind::CircuitOpen, State::Resolved) => words::circuit_closed(lang, &who, &span),
         (Kind::LongWaits, State::Raised) => words::long_waits(lang, &who),
         (Kind::LongWaits, State::Resolved) => words::short_waits(lang, &who),
-        (Kind::QuotaSpent, State::Raised) => words::quota_spent(lang, &who),
+        (Kind::QuotaSpent, State::Raised) => match about.renews {
+            Some(renews) => words::quota_spent_for(lang, &who, &words::span(lang, renews.as_secs())),
+            None => words::quota_spent(lang, &who),
+        },
         (Kind::QuotaSpent, State::Resolved) => words::quota_back(lang, &who),
         (Kind::Rule, State::Raised) => words::rule(lang, &who, about.rule.as_deref().unwrap_or_default()),
         (Kind::Rule, State::Resolved) => words::rule_over(lang, &who),
@@ -105,8 +115,6 @@ fn text(alert: &Alert, lang: Lang) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use relay_core::alert::About;
     use relay_core::event::CallId;
 
@@ -144,6 +152,17 @@ mod tests {
             (variable("STEADY_ALERT_HELD_BACK"), variable("STEADY_ALERT_CALL")),
             (Some("2"), Some("c7"))
         );
+    }
+
+    #[test]
+    fn a_spent_quota_names_when_there_is_one_again() {
+        let spent = alert(Kind::QuotaSpent, State::Raised);
+        let about = About { renews: Some(Duration::from_secs(7500)), ..spent.about };
+        let spent = Alert { about, held_back: 0, ..spent };
+        let message = Message::of(&spent, 1_700_000_000_000, Lang::English);
+        let json: Value = serde_json::from_str(&message.json).unwrap();
+        assert_eq!(json["until"], 1_700_007_500_000_u64);
+        assert_eq!(message.text, "the quota or plan is spent at gpt-x at openai, for another 2 h 5 min");
     }
 
     #[test]

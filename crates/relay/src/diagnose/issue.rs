@@ -209,6 +209,7 @@ fn send(of: &SendRecord) -> String {
             WaitWhy::Told => "as the upstream asked",
             WaitWhy::Backoff => "on its curve",
             WaitWhy::Line => "in its lane",
+            WaitWhy::Parked => "for a quota",
             WaitWhy::Cut => "after a cut",
         };
         let planned = planned.map(|planned| format!(", planned {}", time(planned))).unwrap_or_default();

@@ -149,7 +149,10 @@ impl Begun {
                 };
                 self.waits(*send, now, why, (Some(ms(*wait)), None));
             }
-            Event::InLine { send, waiting, .. } => {
+            Event::InLine { send, waiting, parked: Some(parked), .. } => {
+                self.waits(*send, now, WaitWhy::Parked, (Some(ms(*parked)), Some(*waiting)));
+            }
+            Event::InLine { send, waiting, parked: None, .. } => {
                 let told = self.last_told.map(ms);
                 self.waits(*send, now, WaitWhy::Line, (told, Some(*waiting)));
             }

@@ -178,8 +178,18 @@ pub enum WaitWhy {
     Backoff,
     /// The line of its lane.
     Line,
+    /// Its lane is parked: the quota is spent.
+    Parked,
     /// An earlier answer of the same turn was cut.
     Cut,
+}
+
+impl WaitWhy {
+    /// Whether its lane says how long it is.
+    #[must_use]
+    pub const fn is_in_line(self) -> bool {
+        matches!(self, Self::Line | Self::Parked)
+    }
 }
 
 /// A failed send.

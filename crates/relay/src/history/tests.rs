@@ -120,8 +120,14 @@ fn a_call_is_told_from_its_beginning_to_its_end() {
     see(&mut assembler, 6, &Event::GrantTaken { send: 2 });
     see(&mut assembler, 6, &Event::SendStarted { send: 2 });
     see(&mut assembler, 7, &refused(2, None));
-    let in_line =
-        Event::InLine { send: 3, waiting: 4, fault: Some(Fault::AtCapacity), status: Some(503), code: None };
+    let in_line = Event::InLine {
+        send: 3,
+        waiting: 4,
+        parked: None,
+        fault: Some(Fault::AtCapacity),
+        status: Some(503),
+        code: None,
+    };
     see(&mut assembler, 7, &in_line);
     see(&mut assembler, 8, &Event::NoticeGiven { send: 3, notices: 1, fault: None });
     see(&mut assembler, 9, &Event::SendStarted { send: 3 });
@@ -151,6 +157,21 @@ fn why_it_waits_is_told() {
     see(&mut assembler, 0, &opened());
     see(&mut assembler, 1, &waits(1, 5));
     assert_eq!(assembler.take_changed()[0].sends[0].wait.as_ref().unwrap().why, WaitWhy::Cut);
+}
+
+#[test]
+fn a_wait_for_a_quota_is_told_with_its_time() {
+    let mut assembler = Assembler::default();
+    see(&mut assembler, 0, &opened());
+    let parked = Some(Duration::from_secs(600));
+    see(
+        &mut assembler,
+        1,
+        &Event::InLine { send: 1, waiting: 2, parked, fault: None, status: None, code: None },
+    );
+    let wait = assembler.take_changed()[0].sends[0].wait.clone().unwrap();
+    assert_eq!((wait.why, wait.planned, wait.waiting), (WaitWhy::Parked, Some(600_000), Some(2)));
+    assert_eq!(serde_json::to_value(wait.why).unwrap(), "parked");
 }
 
 #[test]

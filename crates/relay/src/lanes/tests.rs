@@ -38,7 +38,7 @@ fn coming(lane: &Lane, call: u64) -> (Arrival, Waiting) {
         plain: false,
     };
     let until = now + Duration::from_secs(60);
-    (arrival, Waiting { not_before: None, until, bears: until, plain: false, in_line: true })
+    (arrival, Waiting { not_before: None, until, bears: until, plain: false, in_line: true, parks: false })
 }
 
 /// A call comes to this lane, is refused, and leaves.

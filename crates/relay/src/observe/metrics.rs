@@ -573,6 +573,7 @@ mod tests {
             shut: Some((Shut::Slow, Moment::ZERO)),
             next: None,
             hold: None,
+            parked: None,
             waiting: 7,
             line: Vec::new(),
             pending: 0,

@@ -306,6 +306,8 @@ pub struct Lane {
     next_send_in_s: Option<f64>,
     /// Seconds for which the upstream asked to be left alone.
     held_for_s: Option<f64>,
+    /// Seconds for which it is parked, since its quota is spent.
+    parked_for_s: Option<f64>,
     /// Calls that wait.
     waiting: usize,
     /// Calls without a sign of acceptance yet.
@@ -359,6 +361,7 @@ impl Lane {
             shut_for_s: view.shut.map(|(_, since)| tenths(now.since(since))),
             next_send_in_s: from_now(view.next),
             held_for_s: from_now(view.hold),
+            parked_for_s: from_now(view.parked.map(|parked| parked.until)),
             waiting: view.waiting,
             sending: view.pending,
             running: view.running,

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use relay_core::call::{Call, Ending, Step, Waiting};
+use relay_core::call::{Call, Ending, PARKED, Step, Waiting};
 use relay_core::config::Config;
 use relay_core::event::Outcome;
 use relay_core::failure::Failure;
 use relay_core::{Evidence, Moment, SeededDice, wait};
 
 use super::rebuild::{self, Fallen, Fell};
-use crate::history::record::{CallRecord, SendRecord, WaitWhy};
+use crate::history::record::{CallRecord, SendRecord};
 
 /// A turn that was recorded this close to the end of the patience came at its end: clocks and timers are not exact.
 const CLOSE: Duration = Duration::from_millis(300);
@@ -100,7 +100,7 @@ impl<'a> Again<'a> {
             // Its turn comes when it came.
             _ if waiting.in_line => own.max(self.now + took),
             // What its lane added to its curve.
-            Some(wait) if wait.why != WaitWhy::Line => {
+            Some(wait) if !wait.why.is_in_line() => {
                 let added = took.saturating_sub(Duration::from_millis(wait.planned.unwrap_or(0)));
                 if added > CLOSE { own + added } else { own }
             }
@@ -173,7 +173,7 @@ impl<'a> Again<'a> {
         }
         let failure: Failure = rebuild::failure(self.record, of, self.config)?;
         let next = self.send(number.saturating_add(1));
-        let wait = next.and_then(|next| next.wait.as_ref()).filter(|wait| wait.why != WaitWhy::Line);
+        let wait = next.and_then(|next| next.wait.as_ref()).filter(|wait| !wait.why.is_in_line());
         let profile = self.call.profile().clone();
         let fell = match wait.and_then(|wait| wait.planned) {
             Some(planned) => Fell::To(planned),
@@ -236,6 +236,7 @@ impl<'a> Again<'a> {
         let why = match ending {
             Ending::GaveUp(stop, _) => Some(stop.name().to_owned()),
             Ending::Refused(why, _) => Some(why.name().to_owned()),
+            Ending::Parked(_) => Some(PARKED.to_owned()),
             Ending::Committed | Ending::Passed(_) | Ending::Returned(_) | Ending::ClientLeft => None,
         };
         self.known(outcome, why)

@@ -237,7 +237,7 @@ fn barred(call: &CallRecord, of: &SendRecord) -> Option<Bar> {
 pub(super) fn steps_before(call: &CallRecord, config: &Config, profile: &Profile) -> wait::Steps {
     let pairs = call.sends.iter().zip(call.sends.iter().skip(1));
     let first = pairs.into_iter().find_map(|(of, next)| {
-        let wait = next.wait.as_ref().filter(|wait| wait.why != WaitWhy::Line)?;
+        let wait = next.wait.as_ref().filter(|wait| !wait.why.is_in_line())?;
         Some((failure(call, of, config)?, wait.planned?))
     });
     let Some((failure, planned)) = first else { return wait::Steps::NONE };

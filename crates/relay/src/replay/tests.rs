@@ -177,7 +177,7 @@ impl Evening<'_> {
                         Duration::ZERO
                     };
                     if !line.is_zero() {
-                        call.stands_in_line(3);
+                        call.stands_in_line(3, None);
                     }
                     let lateness = Duration::from_millis(self.among(3) as u64);
                     let turn = waiting.not_before.unwrap_or(now).max(now + line) + lateness;

@@ -94,7 +94,14 @@ fn lane_line(lang: Lang, lane: &Value) -> String {
     let text = |key: &str| lane[key].as_str().unwrap_or("-");
     let who = format!("{} {}", text("upstream"), text("model"));
     match (lane["waiting"].as_u64().unwrap_or(0), lane["next_send_in_s"].as_f64()) {
-        (0, _) => words::lane_unasked(lang, &who, &state(lane)),
+        // A parked lane has its time whether anybody waits for it or not.
+        (0, _) => match lane["parked_for_s"].as_f64() {
+            Some(parked) => {
+                let state = words::next_in(lang, &state(lane), &span(lang, Some(parked)));
+                words::lane(lang, &who, &state, 0)
+            }
+            None => words::lane_unasked(lang, &who, &state(lane)),
+        },
         (waiting, None) => words::lane(lang, &who, &state(lane), waiting),
         (waiting, Some(0.0)) => words::lane_due(lang, &who, &state(lane), waiting),
         (waiting, Some(next)) => words::lane_next(lang, &who, &state(lane), waiting, &span(lang, Some(next))),
@@ -164,6 +171,15 @@ mod tests {
           api.example:443 (http://p.example:3128): refused, 12.3 s ago
         credential team: failed (it is over)
         ");
+    }
+
+    #[test]
+    fn a_parked_lane_counts_down_though_nobody_waits() {
+        let mut page = busy();
+        page["lanes"][1] = json!({"upstream": "chatgpt", "model": "gpt-y", "state": "shut", "why": "quota_spent",
+                                  "waiting": 0, "next_send_in_s": null, "parked_for_s": 7260.0});
+        let text = super::page(Lang::English, "a", &page);
+        assert!(text.contains("  chatgpt gpt-y: shut (quota_spent), next in 2 h 1 min, 0 waiting"), "{text}");
     }
 
     #[test]

@@ -89,6 +89,7 @@ impl Build<'_> {
         config.bodies = drafts.bodies.clone();
         config.limits = drafts.limits.clone();
         config.gate = layers.gate.unwrap_or(config.gate);
+        config.park_quota = drafts.relay.park_quota.unwrap_or(config.park_quota);
         config.tls = layers.tls.unwrap_or(config.tls);
         config.names.clone_from(&drafts.relay.names);
         config.http2 = drafts.relay.http2.unwrap_or(config.http2);
@@ -250,6 +251,8 @@ impl Build<'_> {
         if !self.config.gate {
             self.config.profiles.values_mut().for_each(|profile| profile.gate = None);
         }
+        let park_quota = self.config.park_quota;
+        self.config.profiles.values_mut().for_each(|profile| profile.park_quota = park_quota);
         let shipped = shipped_profiles();
         for (name, entry) in entries.iter().filter(|(name, _)| shipped.contains_key(*name)) {
             if let Some(span) = entry.spans.get("based_on") {

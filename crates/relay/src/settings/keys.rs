@@ -50,6 +50,7 @@ pub(super) struct RelayDraft {
     pub(super) upstream: Option<String>,
     pub(super) profile: Option<String>,
     pub(super) gate: Option<bool>,
+    pub(super) park_quota: Option<bool>,
     pub(super) http2: Option<Http2>,
     pub(super) websocket: Option<Websocket>,
     pub(super) proxy: Option<ProxyList>,
@@ -117,6 +118,17 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
               `false`: each call waits by itself, on the curves of its profile, unless the profile's own table or a \
               route says `gate = true`. Also `--gate` and `STEADY_RELAY_GATE`, as `on` and `off`.",
         set: |relay, given| given.flag().map(|value| relay.gate = Some(value)),
+    },
+    Key {
+        name: "park_quota",
+        shape: "true or false",
+        default: "false",
+        doc: "Whether a spent quota that names when there is one again (Codex's `usage_limit_reached` with its reset, a \
+              `Retry-After`, the reset of a subscription) parks its lane: nothing is sent there before, calls whose \
+              `patience` lasts wait, and all others get the answer that the service gave. `false`: such an answer goes \
+              back at once, each time. A profile's own table or a route may say otherwise. It takes the gate; a balance \
+              that is used up is never waited for.",
+        set: |relay, given| given.flag().map(|value| relay.park_quota = Some(value)),
     },
     Key {
         name: "http2",

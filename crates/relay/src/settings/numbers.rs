@@ -24,6 +24,15 @@ pub(super) const NUMBERS: &[Key<ProfileOverrides>] = &[
         set: |numbers, given| given.flag().map(|value| numbers.gate = Some(value)),
     },
     Key {
+        name: "park_quota",
+        shape: "true or false",
+        default: "",
+        doc: "Whether a spent quota that names when there is one again parks the lane until then. Not set: as `[relay]` \
+              says. It cannot stand beside `gate = false` or a curve, since it is the gate that parks. To wait for hours \
+              takes a `patience` that lasts as long, as `patient` has it.",
+        set: |numbers, given| given.flag().map(|value| numbers.park_quota = Some(value)),
+    },
+    Key {
         name: "sends",
         shape: "whole number or \"unlimited\"",
         default: "8",

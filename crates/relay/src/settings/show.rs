@@ -182,6 +182,7 @@ impl Show<'_> {
             }),
             "relay.profile" => Some(quoted(config.profile.name())),
             "relay.gate" => Some(config.gate.to_string()),
+            "relay.park_quota" => Some(config.park_quota.to_string()),
             "relay.tls" => Some(config.tls.to_string()),
             "relay.ca_file" => config.ca_files.last().map(|path| quoted(&path.display().to_string())),
             "relay.lang" => config.lang.map(|lang| quoted(lang.code())),
@@ -341,6 +342,7 @@ pub(super) fn numbers(profile: &Profile) -> Vec<(&'static str, Option<String>)> 
     let on_curve = |value: String| profile.gate.is_none().then_some(value);
     vec![
         ("gate", Some(profile.gate.is_some().to_string())),
+        ("park_quota", profile.gate.map(|_| profile.park_quota.to_string())),
         ("sends", Some(count(profile.sends))),
         ("gated_sends", profile.gated_sends.map(|count| count.to_string())),
         ("failed_sends", Some(profile.failed_sends.to_string())),

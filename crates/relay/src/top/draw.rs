@@ -287,6 +287,7 @@ fn lane_cells(lang: Lang, lane: &Lane, since: Duration) -> Vec<Cell> {
     };
     let state = match (lane.is_shut(), &lane.why) {
         (false, _) => Cell(words::lane_open(lang), Tone::Good),
+        (true, _) if lane.parked_for_s.is_some() => Cell(words::lane_parked(lang), Tone::Bad),
         (true, why) => Cell(words::lane_shut(lang, why.as_deref().unwrap_or("?")), Tone::Bad),
     };
     let running = lane.running.saturating_add(lane.sending);
@@ -402,7 +403,7 @@ fn call_cells(lang: Lang, row: &Row<'_>, is_narrow: bool) -> Vec<Cell> {
 
 #[cfg(test)]
 mod tests {
-    use super::in_short;
+    use super::*;
 
     #[test]
     fn hosts_are_told_by_what_tells_them_apart() {
@@ -417,5 +418,23 @@ mod tests {
         for (host, short) in rows {
             assert_eq!(in_short(host), short);
         }
+    }
+
+    #[test]
+    fn a_parked_lane_says_so_and_counts_down() {
+        let lane = Lane {
+            state: "shut".to_owned(),
+            why: Some("quota_spent".to_owned()),
+            held_for_s: Some(125.0),
+            parked_for_s: Some(125.0),
+            ..Lane::default()
+        };
+        let shown = |lane: &Lane| {
+            let cells = lane_cells(Lang::English, lane, Duration::from_secs(5));
+            cells.iter().map(|Cell(text, _)| text.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&lane)[1..3], ["parked: quota spent", "2 min"]);
+        let asked = Lane { held_for_s: None, parked_for_s: None, ..lane };
+        assert_eq!(shown(&asked)[1..3], ["shut: quota_spent", ""]);
     }
 }

@@ -80,6 +80,8 @@ pub struct Lane {
     pub next_send_in_s: Option<f64>,
     /// Seconds for which the service asked to be left alone.
     pub held_for_s: Option<f64>,
+    /// Seconds for which it is parked, since its quota is spent.
+    pub parked_for_s: Option<f64>,
     /// Calls that wait.
     pub waiting: u64,
     /// Calls without a sign yet.

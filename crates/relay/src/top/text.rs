@@ -184,6 +184,7 @@ impl Timeline {
             // It is one of those that wait.
             (WaitWhy::Line, Some(waiting @ 2..)) => of_call::line_of(lang, waiting - 1),
             (WaitWhy::Line, Some(_)) => of_call::line_alone(lang),
+            (WaitWhy::Parked, _) => of_call::parked(lang),
             (WaitWhy::Cut, _) => of_call::cut(lang),
         };
         let mut said = match (wait.took, row.doing, wait.planned) {

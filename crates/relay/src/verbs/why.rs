@@ -62,8 +62,10 @@ fn tell(call: &CallRecord, run: Option<&RunRecord>, others: usize, is_json: bool
     if is_json {
         return print_json(&why::json(call, run_ended, others));
     }
-    let when = Zone::of_system().shown(call.opened);
-    let known = Known { when: &when, kind: run.map(|run| run.kind.as_str()), run_ended };
+    let zone = Zone::of_system();
+    let when = zone.shown(call.opened);
+    let kind = run.map(|run| run.kind.as_str());
+    let known = Known { when: &when, zone: Some(&zone), kind, run_ended };
     let printed = print(&why::text(lang(), call, known))?;
     if others > 0 {
         say(&words::why::others(lang(), others as u64));

@@ -27,6 +27,7 @@ use crate::clock::{IdleLimit, sleep_until};
 use crate::drive::Drive;
 use crate::open::Waited;
 use crate::parked::park;
+use crate::quota::Spent;
 use crate::shared::Shared;
 use crate::snapshots::Answered;
 use crate::understand::{Came, Understood};
@@ -142,6 +143,10 @@ impl Call<'_> {
                     }
                     Sent::Failed(failure, messages) => {
                         told = messages;
+                        if self.drive.open.call().parks(&failure).is_some() {
+                            let (open, by) = (&self.drive.open, self.drive.speech());
+                            open.remember(Spent::in_messages(open, by, &failure, texts_of(&told)));
+                        }
                         let again = (*failure).clone();
                         self.drive.open.failed(*failure);
                         let goes_again = self.drive.open.call().waiting().is_some();
@@ -490,8 +495,12 @@ impl Call<'_> {
         }
     }
 
-    async fn finish(mut self, ending: &Ending, told: Vec<Said>) -> Result<(), Parting> {
+    async fn finish(mut self, ending: &Ending, mut told: Vec<Said>) -> Result<(), Parting> {
         let outcome = ending.outcome();
+        if told.is_empty() && matches!(ending, Ending::Passed(_) | Ending::Parked(_)) {
+            let spent = self.drive.open.remembered().and_then(|spent| spent.messages(self.drive.speech()));
+            told = spent.into_iter().flatten().map(Said::text).collect();
+        }
         self.drive.open.answered(|| in_messages(&told));
         let said = say_in_message(&self.drive.listener(!told.is_empty()), ending);
         let sent = match said {
@@ -527,12 +536,17 @@ const fn lost() -> Failure {
     Failure::of_transport(Fault::NeverSent, Evidence::NeverSent)
 }
 
+fn texts_of(told: &[Said]) -> Vec<Utf8Bytes> {
+    let text = |message: &Said| match message {
+        Said::Text(text, _) => Some(text.clone()),
+        Said::Binary(..) => None,
+    };
+    told.iter().filter_map(text).collect()
+}
+
 /// What was told in messages, a line for each.
 fn in_messages(told: &[Said]) -> Answered {
-    let texts = told.iter().filter_map(|message| match message {
-        Said::Text(text, _) => Some(Bytes::clone(text.as_ref())),
-        Said::Binary(..) => None,
-    });
+    let texts = texts_of(told).into_iter().map(Bytes::from);
     let body = texts.flat_map(|text| [text, Bytes::from_static(b"\n")]).collect();
     Answered { status: None, headers: http::HeaderMap::new(), body, kind: Some("application/x-ndjson") }
 }

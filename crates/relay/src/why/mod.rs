@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::history::Name;
 use crate::history::record::CallRecord;
+use crate::local_time::Zone;
 use crate::terminal;
 
 pub use verdict::verdict;
@@ -39,6 +40,8 @@ pub struct Options {
 pub struct Known<'a> {
     /// When it was accepted, as people write it.
     pub when: &'a str,
+    /// Where people are that read it; `None`: moments are told as spans.
+    pub zone: Option<&'a Zone>,
     /// What has started its run.
     pub kind: Option<&'a str>,
     /// Its run has ended.

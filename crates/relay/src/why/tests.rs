@@ -9,7 +9,8 @@ use crate::history::record::{
 };
 use crate::history::tests::call;
 
-const KNOWN: Known<'_> = Known { when: "2026-11-30 14:02:11", kind: Some("serve"), run_ended: false };
+const KNOWN: Known<'_> =
+    Known { when: "2026-11-30 14:02:11", zone: None, kind: Some("serve"), run_ended: false };
 
 fn closed(outcome: Outcome) -> ClosedRecord {
     ClosedRecord {
@@ -124,6 +125,26 @@ fn full() -> CallRecord {
 fn a_call_is_told_from_its_beginning_to_its_end() {
     insta::assert_snapshot!("english", text(Lang::English, &full(), KNOWN));
     insta::assert_snapshot!("chinese", text(Lang::Chinese, &full(), KNOWN));
+}
+
+#[test]
+fn a_call_that_was_not_sent_since_its_lane_was_parked_says_so_and_until_when() {
+    let parked = WaitRecord { planned: Some(3_600_000), ..wait(WaitWhy::Parked, Some(0)).unwrap() };
+    let sends = vec![SendRecord { send: 1, wait: Some(parked), ..SendRecord::default() }];
+    let closed = ClosedRecord {
+        why: Some("quota_parked".to_owned()),
+        status: Some(429),
+        sends: 0,
+        last_fault: Some("quota_spent".to_owned()),
+        ..closed(Outcome::Passed)
+    };
+    let call = CallRecord { sends, closed: Some(closed), ..call(12, State::Closed) };
+    insta::assert_snapshot!("parked_english", text(Lang::English, &call, KNOWN));
+    insta::assert_snapshot!("parked_chinese", text(Lang::Chinese, &call, KNOWN));
+    let zone = Zone::of_system();
+    let known = Known { zone: Some(&zone), ..KNOWN };
+    let until = zone.shown(call.opened + 250 + 3_600_000);
+    assert!(text(Lang::English, &call, known).replace('\n', " ").contains(&until[..10]), "{until}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The lines of a call: who asked whom, then one for each thing that happened, with the time since it was accepted.
 
+use relay_core::call::PARKED;
 use relay_core::{Evidence, Lang};
 
 use super::fold::{Group, groups};
@@ -16,8 +17,8 @@ const TIME: usize = 9;
 
 /// All lines.
 pub(super) fn lines(lang: Lang, call: &CallRecord, known: Known<'_>) -> String {
-    let mut page = Page { lang, text: String::new() };
-    page.head(call, known);
+    let mut page = Page { lang, known, opened: call.opened, text: String::new() };
+    page.head(call);
     let mut told = None;
     let mut last = 0;
     for group in groups(call) {
@@ -53,12 +54,15 @@ pub(super) fn lines(lang: Lang, call: &CallRecord, known: Known<'_>) -> String {
     page.text
 }
 
-struct Page {
+struct Page<'a> {
     lang: Lang,
+    known: Known<'a>,
+    /// When the call was accepted.
+    opened: u64,
     text: String,
 }
 
-impl Page {
+impl Page<'_> {
     fn line(&mut self, text: &str) {
         self.text += text;
         self.text.push('\n');
@@ -75,8 +79,8 @@ impl Page {
         self.line(&format!("{}  {text}", " ".repeat(TIME + 2)));
     }
 
-    fn head(&mut self, call: &CallRecord, known: Known<'_>) {
-        let lang = self.lang;
+    fn head(&mut self, call: &CallRecord) {
+        let (lang, known) = (self.lang, self.known);
         let run = known.kind.map(|kind| words::of_run(lang, kind));
         self.line(&words::header(lang, &call.name(), &run.unwrap_or_default(), known.when));
         let who = match &call.model {
@@ -116,6 +120,7 @@ impl Page {
             (WaitWhy::Backoff, _) => words::by_backoff(lang, profile),
             (WaitWhy::Line, Some(told)) => words::not_before(lang, &line(), &told),
             (WaitWhy::Line, None) => line(),
+            (WaitWhy::Parked, _) => words::parked(lang, &self.until(wait)),
             (WaitWhy::Cut, _) => words::after_cut(lang),
         };
         let text = match wait.took {
@@ -160,6 +165,15 @@ impl Page {
         self.at(began, &words::same(lang, first.send, last.send, same.len() as u64, &all));
         if let (Some(least), Some(most)) = (waits().min(), waits().max()) {
             self.detail(&words::waits_between(lang, &span(least), &span(most)));
+        }
+    }
+
+    /// When it was to be over.
+    fn until(&self, wait: &WaitRecord) -> String {
+        let planned = wait.planned.unwrap_or(0);
+        match self.known.zone {
+            Some(zone) => zone.shown(self.opened.saturating_add(wait.began).saturating_add(planned)),
+            None => words::from_then(self.lang, &span::fine(self.lang, planned)),
         }
     }
 
@@ -300,6 +314,7 @@ pub(super) fn reason(lang: Lang, why: &str) -> String {
         "proxy" => words::proxy(lang),
         "unfit" => words::unfit(lang),
         "credential" => words::credential(lang),
+        PARKED => words::not_sent(lang),
         other => other.to_owned(),
     }
 }

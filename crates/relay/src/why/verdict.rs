@@ -1,5 +1,6 @@
 //! The last line: what happened in one or two sentences, and whose doing it was.
 
+use relay_core::call::PARKED;
 use relay_core::event::Outcome;
 use relay_core::{Fault, Lang};
 
@@ -21,6 +22,9 @@ pub fn verdict(lang: Lang, call: &CallRecord, run_ended: bool) -> String {
     let because = closed.why.as_ref().map(|why| reason(lang, why));
     let said = match (outcome, was) {
         (Some(Outcome::Served), was) => served(lang, call, closed, was),
+        (Some(Outcome::Passed), Some(was)) if closed.why.as_deref() == Some(PARKED) => {
+            words::passed_unsent(lang, &was)
+        }
         (Some(Outcome::Passed), Some(was)) => words::passed(lang, &was),
         (Some(Outcome::Passed | Outcome::Returned), None) => words::passed_alone(lang),
         (Some(Outcome::Returned), Some(was)) => words::returned(lang, &was),

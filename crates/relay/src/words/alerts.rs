@@ -57,6 +57,12 @@ relay_core::words! {
         zh: "{who} 的配额或套餐已用完";
     }
 
+    /// The same, where the service names when there is one again.
+    quota_spent_for(who: &str, span: &str) {
+        en: "the quota or plan is spent at {who}, for another {span}";
+        zh: "{who} 的配额或套餐已用完，{span}后恢复";
+    }
+
     /// It is not any more.
     quota_back(who: &str) {
         en: "{who} answers again, after the quota was spent";

@@ -420,6 +420,11 @@ const PATTERNS: &[(&str, &str)] = &[
         "把 {0} 设为不小于 {1}，或指定一个合适的 `profile`",
     ),
     (
+        "park_quota = true and {} exclude each other: a lane is parked by its gate",
+        "park_quota = true 与 {0} 互斥：通道由其闸门停用",
+    ),
+    ("leave out park_quota, or {}", "去掉 park_quota，或去掉 {0}"),
+    (
         "gate = true and {} exclude each other: waits in the gate are not on a curve",
         "gate = true 与 {0} 互斥：闸门中的等待不按退避曲线",
     ),

@@ -207,6 +207,12 @@ relay_core::words! {
         zh: "关闭：{why}";
     }
 
+    /// A lane whose quota is spent.
+    lane_parked() {
+        en: "parked: quota spent";
+        zh: "停用：配额已用完";
+    }
+
     /// Due at once.
     now() {
         en: "now";

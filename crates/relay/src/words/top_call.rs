@@ -95,6 +95,12 @@ relay_core::words! {
         zh: "在通道中排队，没有其他请求";
     }
 
+    /// The lane is parked.
+    parked() {
+        en: "the quota is spent, and nothing is sent before there is one again";
+        zh: "配额已用完，恢复之前不会发送";
+    }
+
     /// An answer was cut before.
     cut() {
         en: "an earlier answer of this turn was cut";

@@ -180,6 +180,18 @@ relay_core::words! {
         zh: "{why}，且服务要求等待 {told}";
     }
 
+    /// A quota is spent. `until` is a moment, or a span as below.
+    parked(until: &str) {
+        en: "the lane is parked until {until}, since its quota is spent";
+        zh: "通道停用到 {until}，因为其配额已用完";
+    }
+
+    /// The moment at the end of a span.
+    from_then(span: &str) {
+        en: "{span} later";
+        zh: "{span}之后";
+    }
+
     /// After a cut.
     after_cut() {
         en: "an earlier answer of the same turn was cut";
@@ -498,6 +510,12 @@ relay_core::words! {
         zh: "无法取得中继自己用于该服务的凭据";
     }
 
+    /// It got the answer of another call.
+    not_sent() {
+        en: "it was not sent: the lane was parked, and it got the answer that had parked it";
+        zh: "没有发送：通道已停用，它得到的是使通道停用的那个回答";
+    }
+
     /// A fault of another version, for the last line.
     was_unknown(fault: &str) {
         en: "Something went wrong ({fault})";
@@ -550,6 +568,12 @@ relay_core::words! {
     passed(was: &str) {
         en: "{was}. The relay passed that on as it came: sending again does not help.";
         zh: "{was}。中继已原样转交：重新发送无济于事。";
+    }
+
+    /// That of another call.
+    passed_unsent(was: &str) {
+        en: "{was}. Another call had been told so before, so the relay did not ask again: it passed on that answer.";
+        zh: "{was}。此前已有另一个请求得到这个回答，因此中继没有再次询问，而是转交了那个回答。";
     }
 
     /// A definite error that nothing tells of.

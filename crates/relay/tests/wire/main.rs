@@ -57,6 +57,9 @@ mod leaving;
 #[cfg(test)]
 mod notices;
 #[cfg(test)]
+#[cfg(unix)]
+mod parked;
+#[cfg(test)]
 mod pools;
 #[cfg(test)]
 #[cfg(unix)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use relay_core::config::{Config, ProfileChoice, Upstream as Entry, UpstreamChoice};
-use relay_core::event::{CallId, Event};
+use relay_core::event::{CallId, Closing, Event};
 use relay_core::{Curve, Moment, Profile};
 use relay_sim::{Answer, Client, Request, Upstream};
 use steady_relay::app::{Parts, Relay};
@@ -95,6 +95,17 @@ impl Recorder {
     /// All events, as they print.
     pub(crate) fn events(&self) -> String {
         format!("{:?}", self.events.lock().unwrap())
+    }
+
+    /// The summary of a call that has ended.
+    pub(crate) fn closing(&self, call: u64) -> Closing {
+        let events = self.events.lock().unwrap();
+        let own = events.iter().filter(|(id, _)| id.0 == call);
+        let mut ends =
+            own.filter_map(
+                |(_, event)| if let Event::CallClosed(closing) = event { Some(*closing) } else { None },
+            );
+        ends.next().unwrap()
     }
 
     /// What the relay said about itself.

@@ -29,9 +29,9 @@ fn a_refusal_waits_for_its_lane_and_takes_no_step_on_the_curve() {
         refused(&mut play);
         let patience_ends = OPENED + seconds(120);
         let (until, bears) = (patience_ends, patience_ends);
-        let wait = Waiting { not_before: None, until, bears, plain: false, in_line: true };
+        let wait = Waiting { not_before: None, until, bears, plain: false, in_line: true, parks: false };
         assert_eq!(waiting(&mut play), wait);
-        play.call.stands_in_line(others);
+        play.call.stands_in_line(others, None);
         granted_after(&mut play, seconds(3));
     }
     play.call.committed();
@@ -90,7 +90,7 @@ fn failures_and_what_was_never_sent_wait_by_themselves() {
         play.call.failed(failure, play.now, &mut NoChance);
         let Waiting { not_before, in_line, .. } = waiting(&mut play);
         assert_eq!((not_before, in_line), (Some(OPENED + wait), false));
-        play.call.stands_in_line(1);
+        play.call.stands_in_line(1, None);
         play.note();
         assert!(!play.seen.iter().any(|line| line.starts_with("in line")));
     }

@@ -47,7 +47,7 @@ pub(super) fn is_due_soon(lanes: &[(LaneName, View)], now: Moment) -> bool {
 /// A lane that is shut, with nobody in line and nothing due, would stand there for ever.
 fn is_told_of(view: &View, now: Moment) -> bool {
     let does_something = view.pending > 0 || view.next.is_some_and(|next| next > now);
-    view.waiting > 0 || view.shut.is_some() && does_something
+    view.waiting > 0 || view.shut.is_some() && (does_something || view.parked.is_some())
 }
 
 fn label(lang: Lang, name: &LaneName) -> String {
@@ -66,6 +66,7 @@ fn state(lang: Lang, view: &View, now: Moment) -> String {
     let mut parts = Vec::new();
     match (view.shut, view.max_running, view.rate) {
         (Some((Shut::Refused(fault), _)), _, _) => parts.push(refused(lang, fault)),
+        (Some((Shut::Spent, _)), _, _) => parts.push(refused(lang, Fault::QuotaSpent)),
         (Some((Shut::Slow, _)), _, _) => parts.push(live::slow(lang)),
         (Some((Shut::Full, _)), None, _) => parts.push(live::full(lang, running)),
         (Some((Shut::Full, _)) | None, Some(most), _) => parts.push(live::running(lang, running, most)),
@@ -78,7 +79,7 @@ fn state(lang: Lang, view: &View, now: Moment) -> String {
         parts.push(live::waiting(lang, view.waiting));
     }
     parts.extend(next(lang, view, now));
-    if let (Some(_), Some(recovery)) = (view.shut, view.recovery) {
+    if let (Some(_), Some(recovery)) = (view.shut.filter(|(why, _)| *why != Shut::Spent), view.recovery) {
         parts.push(live::recovery(lang, &span(lang, recovery)));
     }
     parts.join(match lang {
@@ -90,6 +91,7 @@ fn state(lang: Lang, view: &View, now: Moment) -> String {
 fn next(lang: Lang, view: &View, now: Moment) -> Option<String> {
     let held = view.hold.filter(|hold| *hold > now && view.next.is_none_or(|next| next <= *hold));
     match (held, view.next) {
+        (Some(hold), _) if view.parked.is_some() => Some(live::next_in(lang, &span(lang, hold.since(now)))),
         (Some(hold), _) => Some(live::held(lang, &span(lang, hold.since(now)))),
         (None, Some(next)) if next > now => Some(live::next_in(lang, &span(lang, next.since(now)))),
         (None, Some(_)) => Some(live::next_now(lang)),
@@ -147,6 +149,13 @@ pub(super) mod tests {
         }
     }
 
+    /// A lane whose quota is spent for so long.
+    fn parked(seconds: f64) -> View {
+        let (since, until) = (at(0.0), at(seconds));
+        let parked = Some(relay_core::gate::Parked { since, until });
+        View { shut: Some((Shut::Spent, since)), hold: Some(until), parked, ..open() }
+    }
+
     /// A lane that is shut, with so many in line.
     pub(in super::super) fn at_capacity(waiting: usize) -> View {
         View { shut: Some((Shut::Refused(Fault::AtCapacity), at(0.0))), waiting, ..open() }
@@ -158,6 +167,7 @@ pub(super) mod tests {
             shut: None,
             next: None,
             hold: None,
+            parked: None,
             waiting: 0,
             line: Vec::new(),
             pending: 0,
@@ -206,6 +216,11 @@ pub(super) mod tests {
                 View { hold: Some(at(300.0)), waiting: 1, ..open() },
                 "1 waiting, service asked to wait 5 min more",
             ),
+            (
+                View { next: Some(at(2500.0)), waiting: 3, recovery: secs(14), ..parked(2500.0) },
+                "the quota or plan is spent, 3 waiting, next try in 42 min",
+            ),
+            (parked(90.0), "the quota or plan is spent, next try in 90 s"),
             (View { shut: shut(Shut::Slow), waiting: 3, ..open() }, "slow to answer, 3 waiting"),
             (
                 View { shut: shut(Shut::Full), running: 3, pending: 1, waiting: 3, ..open() },

@@ -255,7 +255,7 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
             fields.push(("wait", Field::Seconds(wait.as_secs_f64())));
             (if *send > 1 { "retry" } else { "held" }, fields)
         }
-        Event::InLine { send, waiting, fault, status, code } => {
+        Event::InLine { send, waiting, parked, fault, status, code } => {
             let mut fields = vec![
                 ("send", count(send)),
                 ("status", Field::count(*status)),
@@ -263,6 +263,7 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
             ];
             fields.extend(code.as_deref().map(|code| ("code", Field::Name(code.to_owned()))));
             fields.push(("waiting", Field::Count(u64::try_from(*waiting).unwrap_or(u64::MAX))));
+            fields.extend(parked.map(|parked| ("parked", Field::Seconds(parked.as_secs_f64()))));
             (if fault.is_some() { "retry" } else { "held" }, fields)
         }
         Event::NoticeGiven { send, notices, fault } => (

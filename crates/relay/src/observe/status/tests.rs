@@ -73,6 +73,7 @@ fn the_page_has_the_keys_that_are_documented_and_no_others() {
         shut: Some((Shut::Slow, Moment::ZERO)),
         next: None,
         hold: None,
+        parked: None,
         waiting: 1,
         line: vec![place],
         pending: 0,

@@ -475,6 +475,48 @@ fn a_gate_that_is_off_for_all_is_on_where_a_profile_or_a_route_says_so() {
 }
 
 #[test]
+fn a_quota_is_waited_for_where_all_profiles_one_or_a_route_say_so() {
+    let parking = |config: &Config| {
+        let parks = config.profiles.iter().filter(|(_, profile)| profile.parks());
+        parks.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(parking(&good("")), "");
+    assert_eq!(parking(&good("[relay]\npark_quota = true\n")), "batch, interactive, patient, strict");
+    assert_eq!(parking(&good("[relay]\npark_quota = true\ngate = false\n")), "", "it is the gate that parks");
+    let some = good(
+        r#"
+        [relay]
+        park_quota = true
+        [profile.batch]
+        park_quota = false
+        [profile.night]
+        based_on = "patient"
+        [profile.hasty]
+        based_on = "batch"
+        cap = "9s"
+        [profile.codex-retry]
+        gate = true
+        "#,
+    );
+    assert_eq!(parking(&some), "codex-retry, interactive, night, patient, strict");
+    let one = good("[profile.patient]\npark_quota = true\n[[route]]\nmodel = \"x\"\npark_quota = true\n");
+    assert_eq!(parking(&one), "patient");
+    assert!(one.routes[0].overrides.apply(&one.profiles["batch"]).unwrap().parks());
+    assert_snapshot!(bad("[profile.x]\ngate = false\npark_quota = true\n"), @r"
+    error: config.toml:3:14: profile `x`: park_quota = true and gate = false exclude each other: a lane is parked by its gate
+      3 | park_quota = true
+        |              ^^^^
+    hint: leave out park_quota, or gate = false
+    ");
+    assert_snapshot!(bad("[[route]]\nbase = \"1s\"\npark_quota = true\n"), @r"
+    error: config.toml:3:14: the route's park_quota = true and base exclude each other: a lane is parked by its gate
+      3 | park_quota = true
+        |              ^^^^
+    hint: leave out park_quota, or base
+    ");
+}
+
+#[test]
 fn flags_win_over_variables_and_those_over_the_file_about_the_gate() {
     let of = |file: &str, variable: Option<&'static str>, flag: Option<&str>| {
         let variables: Vec<_> = variable.map(|value| ("STEADY_RELAY_GATE", value)).into_iter().collect();

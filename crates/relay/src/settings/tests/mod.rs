@@ -219,7 +219,7 @@ fn an_unknown_key_names_the_nearest() {
     error: config.toml:6:1: unknown key `xyz` in [relay]
       6 | xyz = …
         | ^^^
-    hint: keys here: listen, port, token, upstream, profile, gate, http2, websocket, proxy, ca_file, allowed_origins, metrics_port, tls, names, state_dir, lang
+    hint: keys here: listen, port, token, upstream, profile, gate, park_quota, http2, websocket, proxy, ca_file, allowed_origins, metrics_port, tls, names, state_dir, lang
     ");
 }
 
