@@ -455,7 +455,7 @@ mod tests {
     use std::time::Duration;
 
     use relay_core::Evidence;
-    use relay_core::event::Transport;
+    use relay_core::event::{Left, Leg, Transport};
     use relay_core::evidence::Operation;
     use relay_core::gate::Shut;
 
@@ -562,6 +562,13 @@ mod tests {
         let lane = LaneName { id: "0f".into(), model: None, upstream: "openai".into() };
         let what = What::LaneShut { why: Shut::Slow, waiting: 1 };
         metrics.notice(&Notice::Lane(super::super::LaneChange { lane: lane.clone(), what }));
+        let pause = Duration::from_secs(30);
+        for what in [
+            What::CircuitOpened { fault: Fault::NeverSent, failures: 5, pause },
+            What::CircuitClosed { after: pause },
+        ] {
+            metrics.notice(&Notice::Lane(super::super::LaneChange { lane: lane.clone(), what }));
+        }
         metrics.notice(&Notice::TurnedAway { status: 403, code: "host", path: "/x".into() });
         let left = WayWhat::Left { since: Moment::ZERO, why: "refused", pause: Duration::from_secs(5) };
         for what in [left, WayWhat::Back { after: Duration::from_secs(6) }] {
@@ -594,8 +601,27 @@ mod tests {
         has(&text, r#"steady_relay_lane_waiting{lane="0f",upstream="openai",model=""} 7"#);
         has(&text, r#"steady_relay_lane_shut{lane="0f",upstream="openai",model=""} 1"#);
         has(&text, &format!(r#"steady_relay_lanes_shut_total{{why="{}"}} 1"#, Shut::Slow.name()));
+        has(&text, r#"steady_relay_circuits_opened_total{why="never_sent"} 1"#);
         has(&text, r#"steady_relay_requests_refused_total{reason="host"} 1"#);
         has(&text, r#"steady_relay_ways_left_total{upstream="api.example:443",by="direct"} 1"#);
+    }
+
+    fn moved() -> Event {
+        let to = Leg { upstream: "second".into(), lane: "1f".into(), model: None };
+        Event::Moved { send: 2, to: to.into(), why: Left::Failed }
+    }
+
+    #[test]
+    fn a_call_that_moves_is_counted_where_it_goes() {
+        let metrics = Metrics::default();
+        open(&metrics, 1, "gpt-x");
+        metrics.see(CallId(1), BEGAN, &Event::SendStarted { send: 1 });
+        metrics.see(CallId(1), BEGAN, &moved());
+        metrics.see(CallId(1), BEGAN, &Event::SendStarted { send: 2 });
+        let text = metrics.text(&[]);
+        has(&text, r#"steady_relay_moves_total{why="failed"} 1"#);
+        has(&text, r#"steady_relay_sends_total{upstream="openai",model="gpt-x"} 1"#);
+        has(&text, r#"steady_relay_sends_total{upstream="second",model="gpt-x"} 1"#);
     }
 
     /// The page names what is told, and nothing else.
@@ -613,6 +639,7 @@ mod tests {
             Event::GrantTaken { send: 2 },
             Event::NoticeGiven { send: 2, notices: 1, fault: Some(fault) },
             Event::StreamCut { fault, cuts: 1 },
+            moved(),
         ] {
             metrics.see(CallId(2), BEGAN, &event);
         }
