@@ -3,11 +3,13 @@
 //! of a profile (that is `profile`). Every default is here, with its reason.
 
 mod alerts;
+mod fallback;
 mod pool;
 mod snapshots;
 mod upstream;
 
 pub use alerts::{AlertSettings, WebhookUrl};
+pub use fallback::{FALLBACK_AFTER, Fallback};
 pub use pool::{Pool, SHARES};
 pub use snapshots::SnapshotSettings;
 pub use upstream::{Http2, ProxyChoice, ProxyUrl, Secret, Upstream, UpstreamChoice, Warm, Websocket};
@@ -63,6 +65,9 @@ pub struct Config {
     pub proxy: ProxyChoice,
     /// The routes in the order of the file; the first that matches a call holds.
     pub routes: Vec<Route>,
+    /// Models that may answer in place of others, in the order of the file; the first that fits a call holds. None: what a
+    /// client asks for is its own choice.
+    pub fallbacks: Vec<Fallback>,
     /// The user's own rules in the order of the file; the first that fits an answer holds, before all that ship.
     pub rules: Vec<OwnRule>,
     /// How long each step of a send may take.
@@ -118,6 +123,7 @@ impl Default for Config {
             websocket: Websocket::default(),
             proxy: ProxyChoice::default(),
             routes: Vec::new(),
+            fallbacks: Vec::new(),
             rules: Vec::new(),
             timeouts: Timeouts::default(),
             hold: Hold::default(),
@@ -156,6 +162,12 @@ impl Config {
         self.routes.iter().find(|route| route.matches(path, client, model))
     }
 
+    /// The first fallback for calls that ask this one, an upstream or a pool, for this model.
+    #[must_use]
+    pub fn fallback(&self, model: &str, upstream: &str) -> Option<&Fallback> {
+        self.fallbacks.iter().find(|fallback| fallback.matches(model, upstream))
+    }
+
     /// The profile that is asked for: by the route, else for the client, else for all.
     #[must_use]
     pub fn profile_choice<'a>(&'a self, route: Option<&'a Route>, client: Kind) -> &'a ProfileChoice {
@@ -185,6 +197,11 @@ impl Config {
     pub fn client(&self, name: Kind) -> ClientSettings {
         self.clients.get(&name).cloned().unwrap_or_default()
     }
+}
+
+/// Whether a model is the one of this name, at whose end a `*` stands for any rest.
+fn is_model(pattern: &str, model: &str) -> bool {
+    pattern.strip_suffix('*').map_or(model == pattern, |start| model.starts_with(start))
 }
 
 /// The six profiles that ship.
@@ -280,11 +297,7 @@ impl Route {
             Some(rest) => rest.is_empty() || prefix.ends_with('/') || rest.starts_with(['/', '?']),
             None => false,
         };
-        let same_model = |pattern: &String| match (pattern.strip_suffix('*'), model) {
-            (_, None) => false,
-            (Some(start), Some(model)) => model.starts_with(start),
-            (None, Some(model)) => model == pattern,
-        };
+        let same_model = |pattern: &String| model.is_some_and(|model| is_model(pattern, model));
         self.path.as_ref().is_none_or(below)
             && self.client.is_none_or(|wanted| wanted == client)
             && self.model.as_ref().is_none_or(same_model)

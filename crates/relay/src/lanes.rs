@@ -12,6 +12,7 @@ use http::{HeaderName, HeaderValue};
 use relay_core::breaker::{self, Breaker, Change, Circuit};
 use relay_core::call::Waiting;
 use relay_core::client::Kind;
+use relay_core::closed::Closed;
 use relay_core::config::Route;
 use relay_core::event::CallId;
 use relay_core::failure::{Failure, label};
@@ -151,6 +152,7 @@ impl Lanes {
             state: Mutex::new(State {
                 gate,
                 breaker: Breaker::default(),
+                closed: Closed::default(),
                 dice: RealDice::default(),
                 waiters: HashMap::new(),
                 entering: None,
@@ -242,6 +244,7 @@ pub(crate) struct Lane {
 struct State {
     gate: Gate,
     breaker: Breaker,
+    closed: Closed,
     dice: RealDice,
     /// Who is told when a call's turn has come.
     waiters: HashMap<CallId, Waiter>,
@@ -330,11 +333,19 @@ impl Lane {
         (state.breaker.circuit(now), state.breaker.last())
     }
 
+    /// Since when it takes no calls, if it takes none, and when it took one the last time.
+    pub(crate) fn closed(&self, now: Moment) -> (Option<Moment>, Option<Moment>) {
+        let mut state = self.state();
+        state.see_closed(now);
+        (state.closed.since(now), state.closed.accepted())
+    }
+
     /// Tells the breaker something, where it has anything to remember or gets it now.
     fn breaks(&self, event: impl FnOnce(&mut Breaker, Moment) -> Option<Change>) {
         let now = self.clock.now();
         let mut state = self.state();
         let change = event(&mut state.breaker, now);
+        state.see_closed(now);
         let fault = state.breaker.last();
         self.strained.store(state.breaker.is_strained(), Ordering::Relaxed);
         drop(state);
@@ -406,6 +417,7 @@ impl Lane {
     /// All that could go has gone; `before`: when the gate was to be asked again until then.
     fn go_on(self: &Arc<Self>, mut state: MutexGuard<'_, State>, before: Option<Moment>, now: Moment) {
         state.tell_of_hold(now);
+        state.see_closed(now);
         if !state.driven && state.wake.is_some() {
             // At the very end there is nobody left to drive it, and nobody to wait for it.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -456,6 +468,12 @@ impl Drop for Driving {
 }
 
 impl State {
+    /// Whether it takes calls: all that closes it.
+    fn see_closed(&mut self, now: Moment) {
+        let is_cut_off = self.breaker.is_strained() && self.breaker.circuit(now) != Circuit::Closed;
+        self.closed.sees(self.gate.shut().is_some() || is_cut_off, self.gate.hold(now), now);
+    }
+
     /// Those whose patience ends before the lane may send again are told so: they would wait for nothing.
     fn tell_of_hold(&mut self, now: Moment) {
         let hold = self.gate.hold(now);
@@ -585,6 +603,7 @@ impl Ticket {
     /// Its answer was committed.
     pub(crate) fn accepted(&mut self) {
         self.lane.tell(|gate, now, _| gate.accepted(self.call, now));
+        self.lane.state().closed.accepts(self.lane.clock.now());
         self.probes = false;
         if self.lane.strained.load(Ordering::Relaxed) {
             self.lane.breaks(Breaker::succeeded);
