@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::history::record::{CallRecord, FailedRecord};
+use crate::history::record::{CallRecord, FailedRecord, MovedRecord};
 
 /// The status page.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -74,6 +74,10 @@ pub struct Lane {
     pub next_send_in_s: Option<f64>,
     /// Seconds for which the service asked to be left alone.
     pub held_for_s: Option<f64>,
+    /// What its breaker says: `closed`, `open` or `half_open`.
+    pub circuit: String,
+    /// Seconds until an open breaker lets a probe through.
+    pub circuit_open_for_s: Option<f64>,
     /// Calls that wait.
     pub waiting: u64,
     /// Calls without a sign yet.
@@ -121,10 +125,16 @@ impl Page {
 }
 
 impl Lane {
-    /// Whether it is short of capacity, or calls wait in it.
+    /// Whether it is short of capacity or cut off, or calls wait in it.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        self.is_shut() || self.waiting > 0
+        self.is_shut() || self.is_cut_off() || self.waiting > 0
+    }
+
+    /// Whether its breaker is not closed.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        matches!(self.circuit.as_str(), "open" | "half_open")
     }
 
     /// Whether few calls ask in it.
@@ -159,10 +169,17 @@ fn named(mut call: CallRecord) -> CallRecord {
     ] {
         plain(name);
     }
-    call.model.as_mut().map(plain);
-    call.request_id.as_mut().map(plain);
+    for name in [&mut call.model, &mut call.request_id, &mut call.pool, &mut call.bound] {
+        name.as_mut().map(plain);
+    }
     for send in &mut call.sends {
         send.request_id.as_mut().map(plain);
+        if let Some(MovedRecord { upstream, lane, model, why }) = &mut send.moved {
+            for name in [upstream, lane, why] {
+                plain(name);
+            }
+            model.as_mut().map(plain);
+        }
         if let Some(FailedRecord { fault, evidence, code, rule, .. }) = &mut send.failed {
             plain(fault);
             for name in [evidence, code, rule] {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::history::record::CallRecord;
 use crate::terminal;
 
+pub(crate) use timeline::{moved, pool};
 pub use verdict::verdict;
 
 /// The widest line.
