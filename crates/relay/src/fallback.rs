@@ -224,6 +224,20 @@ mod tests {
     }
 
     #[test]
+    fn comments_go_where_clients_skip_them() {
+        for (path, bears) in [
+            ("/v1/responses", true),
+            ("/v1/chat/completions", true),
+            ("/v1/messages", true),
+            ("/v1internal:streamGenerateContent", false),
+            ("/api/chat", false),
+        ] {
+            let dialect = relay_core::dialect::route(&http::Method::POST, path).dialect;
+            assert_eq!(dialect.bears_comments(), bears, "{path} {}", dialect.name());
+        }
+    }
+
+    #[test]
     fn what_is_signed_stays_as_it_is() {
         let mut headers = HeaderMap::new();
         headers.insert("authorization", HeaderValue::from_static("Bearer x"));

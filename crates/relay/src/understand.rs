@@ -83,7 +83,8 @@ pub(crate) struct Understood {
     binds: Option<Binds>,
     /// Its model stands in the body.
     named: bool,
-    path: String,
+    /// Its path, where another model may make another route fit.
+    path: Option<String>,
     refused: Option<Refused>,
 }
 
@@ -149,7 +150,7 @@ impl Understood {
             hash,
             binds,
             named,
-            path: path.to_owned(),
+            path: (!shared.config.fallbacks.is_empty()).then(|| path.to_owned()),
             refused,
         }
     }
@@ -307,7 +308,7 @@ impl Understood {
             && Bound::of(self.route.operation, self.binds).is_none()
             && fallback::may_change(&parts.headers);
         let places = |model: &str| {
-            let by = shared.config.route(&self.path, self.client.kind, Some(model))?;
+            let by = shared.config.route(self.path.as_deref()?, self.client.kind, Some(model))?;
             by.max_running.map(|most| Places { most, route: Some(Places::of_route(by)) })
         };
         if fits { Fallback::of(model, said, (self.route.dialect, self.streams), places) } else { None }

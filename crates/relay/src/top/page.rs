@@ -128,7 +128,13 @@ impl Lane {
     /// Whether it is short of capacity or cut off, or calls wait in it.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        self.is_shut() || self.is_cut_off() || self.waiting > 0
+        self.is_short() || self.waiting > 0
+    }
+
+    /// Whether it is short of capacity or cut off.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        self.is_shut() || self.is_cut_off()
     }
 
     /// Whether its breaker is not closed.
