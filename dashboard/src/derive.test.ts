@@ -68,6 +68,8 @@ const lane = (id: string, more: Partial<Lane> = {}): Lane => ({
   recovery_s: null,
   rate_per_s: null,
   random: false,
+  circuit: "closed",
+  circuit_open_for_s: null,
   ...more,
 });
 
@@ -129,6 +131,12 @@ describe("a call", () => {
       "closed",
     ]);
     expect(steps.map((step) => step.at)).toEqual([0, 10, 200, 200, 4000, 4400, 4500, 9000]);
+    const moved = { upstream: "second", model: "gpt-y", why: "shut" };
+    const [, , failed, wait, went] = derive.stepsOf({
+      ...saved,
+      sends: saved.sends.map((send) => (send.send === 2 ? { ...send, moved } : send)),
+    });
+    expect([failed?.what, wait?.what, went]).toEqual(["failed", "wait", { what: "moved", at: 4000, moved }]);
     const long = call(1, {
       left_out: 90,
       sends: [

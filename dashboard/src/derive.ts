@@ -125,6 +125,7 @@ export function stretches(call: Call, now: number): Stretch[] {
 export type Step =
   | { what: "opened"; at: number }
   | { what: "wait"; at: number; send: number; wait: NonNullable<Call["sends"][number]["wait"]> }
+  | { what: "moved"; at: number; moved: NonNullable<Call["sends"][number]["moved"]> }
   | { what: "send"; at: number; send: number; twice: boolean }
   | { what: "head"; at: number; status: number; id?: string }
   | { what: "failed"; at: number; failed: NonNullable<Call["sends"][number]["failed"]>; status?: number }
@@ -142,6 +143,7 @@ export function stepsOf(call: Call): Step[] {
     }
     before = send.send;
     if (send.wait) steps.push({ what: "wait", at: send.wait.began, send: send.send, wait: send.wait });
+    if (send.moved) steps.push({ what: "moved", at: send.began ?? send.wait?.began ?? 0, moved: send.moved });
     if (send.began !== undefined) {
       steps.push({ what: "send", at: send.began, send: send.send, twice: send.may_run_twice ?? false });
     }
@@ -192,7 +194,7 @@ export function summaryOf(status: Status): Summary {
 
 /** Lanes, those first that a person should see: shut, then with calls that wait. The others keep their places. */
 export function inOrder(lanes: Lane[]): Lane[] {
-  const weight = (lane: Lane): number => (lane.state === "shut" ? 1e6 : 0) + lane.waiting;
+  const weight = (lane: Lane): number => (lane.state === "shut" || lane.circuit === "open" ? 1e6 : 0) + lane.waiting;
   const name = (lane: Lane): string => `${lane.model ?? ""} ${lane.upstream}`;
   return [...lanes].sort((a, b) => weight(b) - weight(a) || name(a).localeCompare(name(b)));
 }

@@ -27,10 +27,17 @@ export interface Failed {
   told?: number;
 }
 
+export interface Moved {
+  upstream: string;
+  model?: string;
+  why: string;
+}
+
 export interface Send {
   send: number;
   wait?: Wait;
   began?: number;
+  moved?: Moved;
   may_run_twice?: boolean;
   head?: number;
   status?: number;
@@ -65,6 +72,8 @@ export interface Call {
   model?: string;
   profile: string;
   lane: string;
+  pool?: string;
+  bound?: string;
   request_id?: string;
   inherited_sends: number;
   state: State;
@@ -93,6 +102,8 @@ export interface Lane {
   recovery_s: number | null;
   rate_per_s: number | null;
   random: boolean;
+  circuit: "closed" | "open" | "half_open";
+  circuit_open_for_s: number | null;
 }
 
 export interface Totals {

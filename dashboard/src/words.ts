@@ -62,6 +62,9 @@ const en = {
   lane_shut: "Shut",
   lane_parked: "Parked",
   lane_quota: "quota back in %1",
+  lane_cut: "Cut off",
+  lane_probe_in: "fails; asked again in %1",
+  lane_probe: "fails; asked again by the next call",
   lane_waiting: "%1 waiting",
   lane_running: "%1 running",
   lane_next: "next send in %1",
@@ -117,6 +120,10 @@ const en = {
   fact_state: "State",
   fact_client: "Client",
   fact_upstream: "Upstream",
+  fact_pool: "Pool",
+  pool_bound: "bound by %1",
+  bound_operation: "what it does",
+  bound_unreadable: "a body that cannot be read",
   fact_began: "Began",
   fact_took: "Took",
   fact_waited: "Waited",
@@ -143,6 +150,12 @@ const en = {
   step_cut: "Waits, since the answer before was cut.",
   step_wait_planned: "%1 planned",
   step_notices: "The client was shown that it is held, %1 times.",
+  step_moved: "Goes to %1.",
+  step_moved_for: "Goes to %1 and asks for %2.",
+  left_failed: "the send before failed",
+  left_shut: "the one before takes no calls now",
+  left_circuit_open: "the breaker of the one before is open",
+  left_preferred: "it comes before the other, and takes calls again",
   step_send: "Send %1",
   step_twice: "may run a second time",
   step_head: "Answered with %1",
@@ -298,6 +311,9 @@ const zh: Record<Word, string> = {
   lane_shut: "关闭",
   lane_parked: "停用",
   lane_quota: "%1 后恢复配额",
+  lane_cut: "断路",
+  lane_probe_in: "出错中；%1 后再试",
+  lane_probe: "出错中；由下一个请求再试",
   lane_waiting: "%1 个等待",
   lane_running: "%1 个进行中",
   lane_next: "%1 后发送下一个",
@@ -352,6 +368,10 @@ const zh: Record<Word, string> = {
   fact_state: "状态",
   fact_client: "客户端",
   fact_upstream: "上游",
+  fact_pool: "池",
+  pool_bound: "受限于%1",
+  bound_operation: "操作本身",
+  bound_unreadable: "无法读取的请求体",
   fact_began: "开始",
   fact_took: "用时",
   fact_waited: "等待",
@@ -378,6 +398,12 @@ const zh: Record<Word, string> = {
   step_cut: "上一个响应被切断，等待。",
   step_wait_planned: "计划 %1",
   step_notices: "已向客户端显示 %1 次等待提示。",
+  step_moved: "转到 %1。",
+  step_moved_for: "转到 %1 并改用 %2。",
+  left_failed: "上一次发送失败",
+  left_shut: "之前的上游目前不接受请求",
+  left_circuit_open: "之前的上游已断路",
+  left_preferred: "它排在前面，且已恢复接受请求",
   step_send: "第 %1 次发送",
   step_twice: "可能重复执行",
   step_head: "响应状态 %1",
@@ -517,7 +543,7 @@ export class Says {
   }
 
   /** A word that may not be in the table: a name that a newer relay has. */
-  named(kind: "fault" | "shut" | "step", name: string, other: string): string {
+  named(kind: "bound" | "fault" | "left" | "shut" | "step", name: string, other: string): string {
     const table: Record<string, string> = TABLES[this.lang];
     return table[`${kind}_${name}`] ?? other;
   }

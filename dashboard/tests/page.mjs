@@ -245,6 +245,21 @@ async function keysAlone() {
   await done(made);
 }
 
+async function elsewhere() {
+  const made = await page();
+  await open(made, "live");
+  await made.locator(".row.is-chosen").waitFor();
+  await made.keyboard.press("/");
+  await made.keyboard.type("req_moved");
+  await made.keyboard.press("Enter");
+  await says(made, ".calls .head", /^Calls\s*1 of /);
+  await made.locator(".row").first().click();
+  await says(made, ".facts", /Pool\s*main/);
+  await says(made, ".story", "Goes to second and asks for gpt-y. · the breaker of the one before is open");
+  await accessible(made, "a call that moved");
+  await done(made);
+}
+
 async function everyView() {
   for (const theme of ["light", "dark"]) {
     for (const locale of ["en-US", "zh-CN"]) {
@@ -378,7 +393,7 @@ async function locked() {
   await context.close();
 }
 
-for (const step of [locked, overload, keysAlone, everyView, tenThousand, strangers]) {
+for (const step of [locked, overload, keysAlone, elsewhere, everyView, tenThousand, strangers]) {
   try {
     await step();
     assert.deepEqual(faults, [], "all along");

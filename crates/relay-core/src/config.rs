@@ -4,6 +4,7 @@
 
 mod alerts;
 mod credential;
+mod fallback;
 mod otlp;
 mod pool;
 mod snapshots;
@@ -13,6 +14,7 @@ pub use alerts::{AlertSettings, WebhookUrl};
 pub use credential::{
     Credential, Held, OAuth, REFRESH_BEFORE, REFRESH_TOKEN, Source, TokenRequest, TokenUrl,
 };
+pub use fallback::{FALLBACK_AFTER, Fallback};
 pub use otlp::OtlpSettings;
 pub use pool::{Pool, SHARES};
 pub use snapshots::SnapshotSettings;
@@ -75,6 +77,9 @@ pub struct Config {
     pub proxy: ProxyList,
     /// The routes in the order of the file; the first that matches a call holds.
     pub routes: Vec<Route>,
+    /// Models that may answer in place of others, in the order of the file; the first that fits a call holds. None: what a
+    /// client asks for is its own choice.
+    pub fallbacks: Vec<Fallback>,
     /// The user's own rules in the order of the file; the first that fits an answer holds, before all that ship.
     pub rules: Vec<OwnRule>,
     /// How long each step of a send may take.
@@ -138,6 +143,7 @@ impl Default for Config {
             websocket: Websocket::default(),
             proxy: ProxyList::default(),
             routes: Vec::new(),
+            fallbacks: Vec::new(),
             rules: Vec::new(),
             timeouts: Timeouts::default(),
             hold: Hold::default(),
@@ -178,6 +184,12 @@ impl Config {
         self.routes.iter().find(|route| route.matches(path, client, model))
     }
 
+    /// The first fallback for calls that ask this one, an upstream or a pool, for this model.
+    #[must_use]
+    pub fn fallback(&self, model: &str, upstream: &str) -> Option<&Fallback> {
+        self.fallbacks.iter().find(|fallback| fallback.matches(model, upstream))
+    }
+
     /// The profile that is asked for: by the route, else for the client, else for all.
     #[must_use]
     pub fn profile_choice<'a>(&'a self, route: Option<&'a Route>, client: Kind) -> &'a ProfileChoice {
@@ -207,6 +219,11 @@ impl Config {
     pub fn client(&self, name: Kind) -> ClientSettings {
         self.clients.get(&name).cloned().unwrap_or_default()
     }
+}
+
+/// Whether a model is the one of this name, at whose end a `*` stands for any rest.
+fn is_model(pattern: &str, model: &str) -> bool {
+    pattern.strip_suffix('*').map_or(model == pattern, |start| model.starts_with(start))
 }
 
 /// The six profiles that ship.
@@ -302,11 +319,7 @@ impl Route {
             Some(rest) => rest.is_empty() || prefix.ends_with('/') || rest.starts_with(['/', '?']),
             None => false,
         };
-        let same_model = |pattern: &String| match (pattern.strip_suffix('*'), model) {
-            (_, None) => false,
-            (Some(start), Some(model)) => model.starts_with(start),
-            (None, Some(model)) => model == pattern,
-        };
+        let same_model = |pattern: &String| model.is_some_and(|model| is_model(pattern, model));
         self.path.as_ref().is_none_or(below)
             && self.client.is_none_or(|wanted| wanted == client)
             && self.model.as_ref().is_none_or(same_model)

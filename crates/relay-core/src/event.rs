@@ -139,7 +139,7 @@ pub struct Leg {
     pub upstream: Box<str>,
     /// The id of the lane.
     pub lane: Box<str>,
-    /// The model that is asked for there, where that is another one than the client named.
+    /// The model that is asked for there, where that is another one than the client named, or than before.
     pub model: Option<Box<str>>,
 }
 

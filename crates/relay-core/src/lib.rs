@@ -23,7 +23,8 @@
 //! [`call`] is the life of one call; it asks [`decide`] (the table), [`wait`] and [`budget`]. [`preamble`] listens
 //! to an answer with the help of [`dialect`], which turns answers into [`failure`]s. [`answer`] says what a client
 //! is told, [`client`] who it is, [`ledger`] what its earlier calls spent. Where there is more than one upstream, [`router`]
-//! chooses, with what [`breaker`] and [`bound`] allow. [`config`] holds every setting.
+//! chooses, with what [`breaker`] and [`bound`] allow; [`closed`] says when
+//! another model may answer. [`config`] holds every setting.
 
 pub mod alert;
 pub mod answer;
@@ -33,6 +34,7 @@ pub mod breaker;
 pub mod budget;
 pub mod call;
 pub mod client;
+pub mod closed;
 pub mod config;
 pub mod decide;
 pub mod dialect;

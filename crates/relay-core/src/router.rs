@@ -120,6 +120,14 @@ impl Order {
         self
     }
 
+    /// The same with so many more legs, which come after all of these.
+    #[must_use]
+    pub fn and(mut self, more: usize) -> Self {
+        let many = self.0.len();
+        self.0.extend(many..many + more);
+        self
+    }
+
     /// Where the call goes now. Legs that are missing from `standings` count as ones that it may not use.
     #[must_use]
     pub fn choose(&self, strategy: Strategy, standings: &[Option<Standing>], now: Moment) -> Choice {

@@ -1,6 +1,7 @@
 //! The request's body: kept whole up to a limit, so that it can be sent again; a larger one is passed through
 //! and can be sent only once. All kept bodies together stay under one limit as well.
 
+use std::collections::VecDeque;
 use std::error::Error as _;
 use std::io;
 use std::pin::Pin;
@@ -224,6 +225,8 @@ pub struct Passing {
 pub enum SendBody {
     /// A kept body.
     Kept(Option<Bytes>),
+    /// A kept body with something else in its middle.
+    Pieces(VecDeque<Bytes>),
     /// A body that is passed through.
     Passing(Passing),
 }
@@ -240,6 +243,12 @@ impl Body for SendBody {
             Self::Kept(bytes) => Poll::Ready(
                 bytes.take().filter(|bytes| !bytes.is_empty()).map(|bytes| Ok(Frame::data(bytes))),
             ),
+            Self::Pieces(pieces) => loop {
+                match pieces.pop_front() {
+                    Some(piece) if piece.is_empty() => {}
+                    piece => break Poll::Ready(piece.map(|piece| Ok(Frame::data(piece)))),
+                }
+            },
             Self::Passing(Passing { first, rest }) => {
                 if first.is_empty() {
                     Pin::new(rest).poll_frame(cx)
@@ -253,6 +262,7 @@ impl Body for SendBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Kept(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
+            Self::Pieces(pieces) => pieces.iter().all(Bytes::is_empty),
             Self::Passing(Passing { first, rest }) => first.is_empty() && rest.is_end_stream(),
         }
     }
@@ -260,6 +270,7 @@ impl Body for SendBody {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Kept(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Self::Pieces(pieces) => SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum()),
             Self::Passing(Passing { first, rest }) => {
                 let hint = rest.size_hint();
                 let already = first.len() as u64;

@@ -11,6 +11,7 @@ use relay_core::event::{Left, Outcome};
 use relay_core::failure::{Bar, Failure};
 use relay_core::moment::Moment;
 use relay_core::preamble::{Asked, Head, Preamble, Verdict};
+use relay_core::retry_after::Advice;
 use relay_core::{Evidence, Fault, notice};
 
 use crate::answer::Answer;
@@ -97,6 +98,7 @@ impl Drive {
     /// turn not come in time.
     async fn wait(&mut self, waiting: Waiting, told: Option<Answer>) -> (Waited, Option<Answer>) {
         let now = self.open.now();
+        self.order.legs.look_for_others(self.open.shared(), self.open.body(), now);
         match self.order.legs.next(false, now) {
             Next::Stay { again } => self.wait_in_line(&waiting, again, told).await,
             Next::Go { leg, why } => {
@@ -120,8 +122,15 @@ impl Drive {
         again: Option<Moment>,
         mut told: Option<Answer>,
     ) -> (Waited, Option<Answer>) {
-        // All others hold for longer still: what its own lane says is the last word.
-        let is_last = self.order.legs.holds_until(self.open.now()) >= Some(waiting.bears);
+        let now = self.open.now();
+        // All others hold for longer still: what its own lane says is the last word, unless another model may take it.
+        let is_last = self.order.legs.holds_until(now) >= Some(waiting.bears);
+        if let (true, Some(again)) = (is_last, again)
+            && let Some(others) = self.order.legs.falls_back_by(waiting.bears, now)
+        {
+            self.open.rest(others.min(again)).await;
+            return (Waited::Again, told);
+        }
         let again = again.filter(|_| !is_last);
         let mut whole = false;
         let keep = async {
@@ -150,12 +159,17 @@ impl Drive {
             self.open.shared().warming.ring(&leg.target.upstream.name);
         }
         let now = self.open.now();
+        self.order.legs.look_for_others(self.open.shared(), self.open.body(), now);
+        let told = match failure.advice {
+            Advice::Wait(told) => Some(told),
+            Advice::Useless | Advice::Silent => None,
+        };
         // A newer credential is for the one that refused the last.
         let renews = failure.renewed;
-        let other = self.order.legs.other_in(now).filter(|_| !renews);
+        let other = self.order.legs.other_in(told, now).filter(|_| !renews);
         let (report, own) = self.open.fails(failure, other);
         if !renews {
-            self.order.legs.failed(own.map(|own| now + own));
+            self.order.legs.failed(own.map(|own| now + own), now);
         }
         if other.is_none() || self.open.call().waiting().is_none() {
             self.open.settles(report, true);
@@ -173,6 +187,11 @@ impl Drive {
 
     /// Shows the client that its call is held, upon which it asks again.
     fn notice(mut self) -> Response<ReplyBody> {
+        if let Some(own) = self.order.legs.own_model() {
+            // What its client asks again is the model of its own.
+            self.go(own, Left::Preferred);
+        }
+        self.open.turned_away(self.order.legs.turned_away());
         let body = notice::event(&self.open.notice());
         park(self.open);
         in_our_words(Own { status: 200, content_type: EVENT_STREAM, body, refuse_retry: false })
@@ -232,6 +251,10 @@ impl Drive {
             (None, bytes) => SendBody::Kept(bytes),
         };
         let leg = order.legs.leg();
+        let body = match (&leg.instead, body) {
+            (Some(instead), SendBody::Kept(Some(came))) => instead.body(&came),
+            (Some(_) | None, body) => body,
+        };
         let upstream = &leg.target.upstream;
         let mut request = Request::new(body);
         *request.method_mut() = order.method.clone();
@@ -341,7 +364,29 @@ impl Drive {
         // An answer that nobody read is called what its status says.
         let refused = self.order.untouched && answer.head.status.as_u16() >= 400;
         let outcome = if refused { Outcome::Passed } else { Outcome::Served };
-        reply(answer, self.open, outcome, ending, Touch::default())
+        self.reply(answer, outcome, ending, Touch::default())
+    }
+
+    /// The upstream's answer for the client, which says so where another model gave it.
+    fn reply(
+        self,
+        mut answer: Answer,
+        outcome: Outcome,
+        ending: Option<Verdict>,
+        touch: Touch,
+    ) -> Response<ReplyBody> {
+        let mut open = self.open;
+        let mut head = take_head(&mut answer, touch);
+        let instead = self.order.legs.leg().instead.as_ref();
+        let first = instead.and_then(|instead| instead.mark(&mut head.headers));
+        let mut length = announced(&mut head.headers);
+        if let (Some(length), Some(first)) = (&mut length, &first) {
+            *length += first.len() as u64;
+            head.headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(*length));
+        }
+        open.answers(head.status.as_u16());
+        let body = ReplyBody::passing(answer, length, open, outcome, ending).after(first);
+        Response::from_parts(head, body)
     }
 
     /// Where every breaker is open, the client hears which those are.
@@ -402,7 +447,7 @@ impl Drive {
         match (said, told) {
             (Say::Upstream(touch), Some(mut answer)) => {
                 answer.release();
-                Ok(reply(answer, self.open, outcome, None, touch))
+                Ok(self.reply(answer, outcome, None, touch))
             }
             (Say::Cut, Some(mut answer)) => {
                 let mut head = take_head(&mut answer, Touch::default());
@@ -477,19 +522,6 @@ fn take_head(answer: &mut Answer, touch: Touch) -> http::response::Parts {
         head.headers.insert("x-should-retry", HeaderValue::from_static("false"));
     }
     head
-}
-
-fn reply(
-    mut answer: Answer,
-    mut open: OpenCall,
-    outcome: Outcome,
-    ending: Option<Verdict>,
-    touch: Touch,
-) -> Response<ReplyBody> {
-    let mut head = take_head(&mut answer, touch);
-    let announced = announced(&mut head.headers);
-    open.answers(head.status.as_u16());
-    Response::from_parts(head, ReplyBody::passing(answer, announced, open, outcome, ending))
 }
 
 /// How long a client that is told of an error of ours may go on uploading.

@@ -12,6 +12,7 @@ use http::{HeaderName, HeaderValue};
 use relay_core::breaker::{self, Breaker, Change, Circuit};
 use relay_core::call::Waiting;
 use relay_core::client::Kind;
+use relay_core::closed::Closed;
 use relay_core::config::Route;
 use relay_core::event::CallId;
 use relay_core::failure::{Failure, label};
@@ -152,6 +153,7 @@ impl Lanes {
             state: Mutex::new(State {
                 gate,
                 breaker: Breaker::default(),
+                closed: Closed::default(),
                 dice: RealDice::default(),
                 waiters: HashMap::new(),
                 entering: None,
@@ -244,6 +246,7 @@ pub(crate) struct Lane {
 struct State {
     gate: Gate,
     breaker: Breaker,
+    closed: Closed,
     dice: RealDice,
     /// Who is told when a call's turn has come.
     waiters: HashMap<CallId, Waiter>,
@@ -340,11 +343,19 @@ impl Lane {
         (state.breaker.circuit(now), state.breaker.last())
     }
 
+    /// Since when it takes no calls, if it takes none, and when it took one the last time.
+    pub(crate) fn closed(&self, now: Moment) -> (Option<Moment>, Option<Moment>) {
+        let mut state = self.state();
+        state.see_closed(now);
+        (state.closed.since(now), state.closed.accepted())
+    }
+
     /// Tells the breaker something, where it has anything to remember or gets it now.
     fn breaks(&self, event: impl FnOnce(&mut Breaker, Moment) -> Option<Change>) {
         let now = self.clock.now();
         let mut state = self.state();
         let change = event(&mut state.breaker, now);
+        state.see_closed(now);
         let fault = state.breaker.last();
         self.strained.store(state.breaker.is_strained(), Ordering::Relaxed);
         drop(state);
@@ -423,6 +434,7 @@ impl Lane {
         if state.gate.shut().is_none() && state.spent.as_ref().is_some_and(|spent| spent.is_old(now)) {
             state.spent = None;
         }
+        state.see_closed(now);
         if !state.driven && state.wake.is_some() {
             // At the very end there is nobody left to drive it, and nobody to wait for it.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -473,6 +485,12 @@ impl Drop for Driving {
 }
 
 impl State {
+    /// Whether it takes calls: all that closes it.
+    fn see_closed(&mut self, now: Moment) {
+        let is_cut_off = self.breaker.is_strained() && self.breaker.circuit(now) != Circuit::Closed;
+        self.closed.sees(self.gate.shut().is_some() || is_cut_off, self.gate.hold(now), now);
+    }
+
     /// Those whose patience ends before the lane may send again are told so: they would wait for nothing.
     fn tell_of_hold(&mut self, now: Moment) {
         let held = (self.gate.hold(now), self.gate.parked(now).map(|parked| parked.until));
@@ -619,6 +637,7 @@ impl Ticket {
     /// Its answer was committed.
     pub(crate) fn accepted(&mut self) {
         self.lane.tell(|gate, now, _| gate.accepted(self.call, now));
+        self.lane.state().closed.accepts(self.lane.clock.now());
         self.probes = false;
         if self.lane.strained.load(Ordering::Relaxed) {
             self.lane.breaks(Breaker::answered);

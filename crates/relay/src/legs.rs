@@ -12,13 +12,17 @@ use relay_core::answer::words::{self, circuit};
 use relay_core::breaker::Circuit;
 use relay_core::dialect::Rule;
 use relay_core::event::{self, Left};
-use relay_core::router::{Choice, Order, Standing};
+use relay_core::router::{Choice, Order, Standing, Strategy};
 use relay_core::units::show_duration;
 use relay_core::{Lang, Moment};
 
+use crate::clock::RealDice;
 use crate::credential::AccountKey;
 use crate::credentials::Lent;
+use crate::fallback::{Fallback, Instead};
+use crate::kept::KeptBody;
 use crate::lanes::Lane;
+use crate::shared::Shared;
 use crate::target::{Pool, Target};
 use crate::upstream::Ways;
 
@@ -39,6 +43,8 @@ pub(crate) struct Leg {
     /// A model that turns out to be cold is to be loaded.
     pub(crate) warms: bool,
     pub(crate) weight: u32,
+    /// It is for another model than the one that was asked for.
+    pub(crate) instead: Option<Arc<Instead>>,
 }
 
 /// What this call has met on a leg.
@@ -55,11 +61,16 @@ pub(crate) struct Legs {
     several: Option<Box<Several>>,
     /// A breaker cuts off even where there is no other leg.
     alone: bool,
+    /// Other models, where there may be any.
+    fallback: Option<Box<Fallback>>,
+    /// When the model that was asked for failed the call first.
+    turned_away: Option<Moment>,
 }
 
 /// What there is beside the legs where there are several.
 struct Several {
-    pool: Arc<Pool>,
+    /// `None`: they are all at one upstream.
+    pool: Option<Arc<Pool>>,
     order: Order,
     session: Option<u64>,
 }
@@ -78,7 +89,14 @@ pub(crate) enum Next {
 impl Legs {
     /// One leg.
     pub(crate) fn one(leg: Leg, alone: bool) -> Self {
-        Self { at: 0, all: vec![(leg, Met::default())], several: None, alone }
+        Self {
+            at: 0,
+            all: vec![(leg, Met::default())],
+            several: None,
+            alone,
+            fallback: None,
+            turned_away: None,
+        }
     }
 
     /// Several, in the order of their pool, that are preferred in this one.
@@ -89,7 +107,14 @@ impl Legs {
     ) -> Self {
         let at = order.first().unwrap_or_default();
         let all = legs.into_iter().map(|leg| (leg, Met::default())).collect();
-        Self { at, all, several: Some(Box::new(Several { pool, order, session })), alone }
+        let several = Some(Box::new(Several { pool: Some(pool), order, session }));
+        Self { at, all, several, alone, fallback: None, turned_away: None }
+    }
+
+    /// The same with other models for a call that was turned away by its own then, if it was.
+    pub(crate) fn or(mut self, fallback: Option<Fallback>, turned_away: Option<Moment>) -> Self {
+        (self.fallback, self.turned_away) = (fallback.map(Box::new), turned_away);
+        self
     }
 
     /// The leg that the call is on.
@@ -117,18 +142,86 @@ impl Legs {
         }
     }
 
+    /// Since when the model that was asked for takes no calls, at any of its upstreams, as far as this call can tell: their
+    /// lanes are closed, or have failed it and accepted no other since.
+    fn closed_since(&self, now: Moment) -> Option<Moment> {
+        let mut last = None;
+        for (leg, met) in self.all.iter().filter(|(leg, _)| leg.instead.is_none()) {
+            let (closed, accepted) = leg.lane.closed(now);
+            let own = self.turned_away.filter(|_| met.failures > 0);
+            let own = own.map(|own| accepted.map_or(own, |accepted| own.max(accepted)));
+            last = last.max(Some(closed.into_iter().chain(own).min()?));
+        }
+        last
+    }
+
+    /// When other models may take the call, if its own stays closed until then.
+    fn falls_back_at(&self, now: Moment) -> Option<Moment> {
+        let fallback = self.fallback.as_ref()?;
+        Some(self.closed_since(now)? + fallback.after())
+    }
+
+    /// The same where that is still to come, and the call waits for so long.
+    pub(crate) fn falls_back_by(&self, by: Moment, now: Moment) -> Option<Moment> {
+        self.falls_back_at(now).filter(|at| *at > now && *at <= by)
+    }
+
+    /// Where its own model has been closed for long enough, there are legs for others from here on.
+    pub(crate) fn look_for_others(&mut self, shared: &Shared, body: &KeptBody, now: Moment) {
+        let has_them = self.all.iter().any(|(leg, _)| leg.instead.is_some());
+        if has_them || self.falls_back_at(now).is_none_or(|at| at > now) {
+            return;
+        }
+        let (Some(fallback), Some(body)) = (&mut self.fallback, body.bytes()) else { return };
+        let own: Vec<&Leg> =
+            self.all.iter().map(|(leg, _)| leg).filter(|leg| leg.instead.is_none()).collect();
+        let others = fallback.legs(shared, &body, &own);
+        if others.is_empty() {
+            self.fallback = None;
+            return;
+        }
+        let order = || Order::draw(Strategy::InOrder, &[1], 0, &mut RealDice::default());
+        let several = self.several.take();
+        let several =
+            several.unwrap_or_else(|| Box::new(Several { pool: None, order: order(), session: None }));
+        let Several { pool, order, session } = *several;
+        let order = order.and(others.len());
+        self.several = Some(Box::new(Several { pool, order, session }));
+        self.all.extend(others.into_iter().map(|leg| (leg, Met::default())));
+    }
+
+    /// The leg for the model that was asked for, where the call is on another one.
+    pub(crate) fn own_model(&self) -> Option<usize> {
+        self.leg().instead.as_ref()?;
+        self.all.iter().position(|(leg, _)| leg.instead.is_none())
+    }
+
+    /// When the model that was asked for failed the call first.
+    pub(crate) const fn turned_away(&self) -> Option<Moment> {
+        self.turned_away
+    }
+
     fn standings(&self, now: Moment) -> Vec<Option<Standing>> {
+        let others = self.falls_back_at(now).is_some_and(|at| at <= now);
         let standing = |(leg, met): &(Leg, Met)| {
+            if leg.instead.is_some() && !others {
+                return None;
+            }
             let stands = leg.lane.stands(leg.weight, now);
             Some(Standing { failures: met.failures, not_before: met.not_before, ..stands })
         };
         self.all.iter().map(standing).collect()
     }
 
-    /// How long until another leg takes the call, where there is one.
-    pub(crate) fn other_in(&self, now: Moment) -> Option<Duration> {
-        let several = self.several.as_ref()?;
-        several.order.other_in(self.at, &self.standings(now), now)
+    /// How long until another leg takes the call that failed now, where there is one; `told`: how long it was told to wait.
+    /// What has no other leg yet waits for that only where it may not be sent before.
+    pub(crate) fn other_in(&self, told: Option<Duration>, now: Moment) -> Option<Duration> {
+        let there =
+            self.several.as_ref().and_then(|it| it.order.other_in(self.at, &self.standings(now), now));
+        let after = self.fallback.as_ref().map(|fallback| fallback.after());
+        let fallback = after.map(|after| (self.closed_since(now).unwrap_or(now) + after).since(now));
+        let soon = fallback.filter(|soon| told.is_some_and(|told| told > *soon) && !soon.is_zero());
+        there.into_iter().chain(soon).min()
     }
 
     /// Until when the lane that the call is in sends nothing.
@@ -137,7 +230,10 @@ impl Legs {
     }
 
     /// The send on this leg failed, and the leg is not to be asked before.
-    pub(crate) fn failed(&mut self, not_before: Option<Moment>) {
+    pub(crate) fn failed(&mut self, not_before: Option<Moment>, now: Moment) {
+        if self.leg().instead.is_none() {
+            self.turned_away.get_or_insert(now);
+        }
         if let Some((_, met)) = self.all.get_mut(self.at) {
             met.failures = met.failures.saturating_add(1);
             met.not_before = not_before;
@@ -146,52 +242,63 @@ impl Legs {
 
     /// What the call does that waits now; `failed`: since its send on this leg has just failed.
     pub(crate) fn next(&self, failed: bool, now: Moment) -> Next {
+        let others = self.falls_back_at(now).filter(|at| *at > now).unwrap_or(Moment::LAST);
         let Some(several) = &self.several else {
             return match self.leg().lane.circuit(now).0 {
-                Circuit::Open(until) if self.alone => Next::Rest(until),
-                Circuit::Open(_) | Circuit::Closed | Circuit::HalfOpen => Next::Stay { again: None },
+                Circuit::Open(until) if self.alone => Next::Rest(until.min(others)),
+                Circuit::Open(_) | Circuit::Closed | Circuit::HalfOpen => {
+                    Next::Stay { again: self.fallback.as_ref().map(|_| others.min(now + LOOK_AGAIN)) }
+                }
             };
         };
         let standings = self.standings(now);
-        match several.order.choose(several.pool.strategy, &standings, now) {
-            Choice::Leg(leg) if leg == self.at => Next::Stay { again: Some(now + LOOK_AGAIN) },
+        let strategy = several.pool.as_ref().map_or(Strategy::InOrder, |pool| pool.strategy);
+        match several.order.choose(strategy, &standings, now) {
+            Choice::Leg(leg) if leg == self.at => Next::Stay { again: Some(others.min(now + LOOK_AGAIN)) },
             Choice::Leg(leg) => {
+                let is_own = self.all.get(leg).is_some_and(|(leg, _)| leg.instead.is_none());
+                let returns = is_own && self.leg().instead.is_some();
                 let stands = standings.get(self.at).copied().flatten();
                 let is_cut_off = stands.is_some_and(|stands| matches!(stands.circuit, Circuit::Open(_)));
                 let why = match stands {
                     _ if failed => Left::Failed,
+                    _ if returns => Left::Preferred,
                     _ if is_cut_off => Left::CircuitOpen,
                     Some(Standing { open: true, hold: None, .. }) => Left::Preferred,
                     Some(_) | None => Left::Shut,
                 };
                 Next::Go { leg, why }
             }
-            Choice::Later(until) => Next::Rest(until),
+            Choice::Later(until) => Next::Rest(until.min(others)),
             Choice::Nowhere => Next::Stay { again: None },
         }
     }
 
     /// The call goes to this leg; its lane, the moment before which it is not to be sent there, and its names.
     pub(crate) fn go(&mut self, leg: usize) -> Option<(Arc<Lane>, Option<Moment>, event::Leg)> {
+        // Back at its own model, it says so.
+        let own = self.fallback.as_ref().filter(|_| self.leg().instead.is_some()).map(|own| own.asked());
         let (to, met) = self.all.get(leg)?;
         self.at = leg;
+        let model = to.instead.as_ref().map(|instead| instead.model()).or(own);
         let upstream = to.target.upstream.name.as_str().into();
-        let names = event::Leg { upstream, lane: to.lane.id().into(), model: None };
+        let names = event::Leg { upstream, lane: to.lane.id().into(), model };
         Some((Arc::clone(&to.lane), met.not_before, names))
     }
 
     /// It was served on this leg.
     pub(crate) fn served(&self, served: &Served) {
         if let Some(several) = &self.several
-            && let Some(session) = several.session
+            && let (Some(pool), Some(session)) = (&several.pool, several.session)
         {
-            served.put(&several.pool.name, session, &self.leg().target.upstream.name);
+            served.put(&pool.name, session, &self.leg().target.upstream.name);
         }
     }
 
     /// Each upstream with what happened there and when it is asked again, for whom no upstream is left.
     pub(crate) fn circuits(&self, lang: Lang, now: Moment) -> String {
-        let each = self.all.iter().filter_map(|(leg, _)| {
+        let own = self.all.iter().filter(|(leg, _)| leg.instead.is_none());
+        let each = own.filter_map(|(leg, _)| {
             let (Circuit::Open(until), fault) = leg.lane.circuit(now) else { return None };
             let fault = fault.map_or("", |fault| fault.meaning_in(lang));
             let seconds = Duration::from_secs(until.since(now).as_secs_f64().ceil() as u64);

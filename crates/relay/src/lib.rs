@@ -26,6 +26,7 @@ pub mod descriptors;
 pub mod diagnose;
 pub mod doctor;
 mod drive;
+mod fallback;
 pub mod files;
 pub mod guard;
 pub mod headers;

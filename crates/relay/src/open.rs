@@ -42,6 +42,8 @@ pub(crate) struct OpenCall {
     trace: Option<Trace>,
     /// What its lane said when it went back into the line.
     turn: Option<Turn>,
+    /// When the model that it asks for failed it first, while nobody drives it.
+    turned_away: Option<Moment>,
     /// The session of a client that somebody started.
     session: Option<Arc<Session>>,
     carried: Carried,
@@ -144,6 +146,7 @@ impl OpenCall {
             model,
             trace,
             turn: None,
+            turned_away: None,
             session,
             carried,
             draft,
@@ -307,6 +310,16 @@ impl OpenCall {
     /// Whether a request that came again may take this call up: it would wait in the same lane.
     pub(crate) fn is_in(&self, lane: &Arc<Lane>) -> bool {
         self.ticket.is_in(lane)
+    }
+
+    /// When the model that it asks for failed it first; until then it is told here, since what drives it ends.
+    pub(crate) const fn turned_away(&mut self, at: Option<Moment>) {
+        self.turned_away = at;
+    }
+
+    /// When the model that it asks for failed it first, as it was told.
+    pub(crate) const fn was_turned_away(&self) -> Option<Moment> {
+        self.turned_away
     }
 
     /// The client is back, with the request as it sends it now.

@@ -133,6 +133,8 @@ struct Passing {
     ending: Option<Verdict>,
     /// Trailers. They go when it is known that nothing is missing before them: hyper asks for nothing after them.
     trailers: Option<Frame<Bytes>>,
+    /// Our own words before it.
+    first: Option<Bytes>,
     bell: Bell,
 }
 
@@ -186,8 +188,17 @@ impl ReplyBody {
             left: announced,
             ending,
             trailers: None,
+            first: None,
             bell: Bell::default(),
         })))
+    }
+
+    /// The same after words of our own, for which there is room in what was announced.
+    pub(crate) fn after(mut self, first: Option<Bytes>) -> Self {
+        if let Kind::Passing(passing) = &mut self.kind {
+            passing.first = first;
+        }
+        self
     }
 
     /// A stream that began before its answer.
@@ -221,6 +232,9 @@ impl ReplyBody {
 
 impl Passing {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Abort>>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(self.counted(Frame::data(first)))));
+        }
         loop {
             if let Some(ending) = self.ending.take() {
                 if let Some(frame) = self.answer.next_held() {

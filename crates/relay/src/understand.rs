@@ -33,6 +33,7 @@ use crate::credential::{AccountKey, Verdict, account_key, account_material, judg
 use crate::credentials::{self, Lent};
 use crate::decode::Encoding;
 use crate::drive::{Drive, Order};
+use crate::fallback::{self, Fallback};
 use crate::headers::{forwardable, forwardable_extensions, without_own};
 use crate::kept::KeptBody;
 use crate::lanes::{Lane, Made, Places};
@@ -82,6 +83,10 @@ pub(crate) struct Understood {
     hash: Option<Option<u64>>,
     /// What binds the body to one service, where somebody looked.
     binds: Option<Binds>,
+    /// Its model stands in the body.
+    named: bool,
+    /// Its path, where another model may make another route fit.
+    path: Option<String>,
     refused: Option<Refused>,
 }
 
@@ -100,12 +105,14 @@ impl Understood {
         let encoding = Encoding::named(parts.headers.get_all(http::header::CONTENT_ENCODING));
         let written = Written { encoding, limit: decode_limit(shared) };
         let posted = parts.method == Method::POST;
-        let pools = !shared.config.pools.is_empty() && route.operation == Operation::Generation;
+        let several = !shared.config.pools.is_empty() || !shared.config.fallbacks.is_empty();
+        let binds = several && route.operation == Operation::Generation;
         let Read { peeked, hash, binds } = match body {
-            Some(bytes) => shared.reader.read(bytes, written, pools).await,
+            Some(bytes) => shared.reader.read(bytes, written, binds).await,
             None => Read::default(),
         };
         let mut peeked = peeked.filter(|_| posted);
+        let named = model_of(path).is_none();
         if let Some(model) = model_of(path) {
             // Where the path names the model, the body does not.
             peeked.get_or_insert_default().model = Some(model.to_owned());
@@ -144,6 +151,8 @@ impl Understood {
             written,
             hash,
             binds,
+            named,
+            path: (!shared.config.fallbacks.is_empty()).then(|| path.to_owned()),
             refused,
         }
     }
@@ -195,6 +204,7 @@ impl Understood {
             *at + wait::after(failure, &mut wait::Steps::default(), &profile, &mut dice)
         });
         let asked = self.asked(shared, opened);
+        let fallback = self.fallback(shared, &parts, &home.target).filter(|_| passing.is_none());
         let (mut legs, bound) = self.legs(shared, &parts, home);
         let leg = legs.leg();
         let labels = Labels {
@@ -250,6 +260,7 @@ impl Understood {
         };
         let Parts { method, extensions, .. } = parts;
         let extensions = forwardable_extensions(extensions);
+        let legs = legs.or(fallback, open.was_turned_away());
         let order = Order { method, extensions, legs, passing, untouched };
         // That of the call, which may have begun before this request of its client.
         let opened = open.call().opened();
@@ -279,7 +290,28 @@ impl Understood {
         let rules = shared.config.rules_for(self.route.dialect.name(), &upstream.name);
         let model = self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let warms = upstream.warm.as_ref().is_some_and(|warm| warm.is_for(model));
-        Leg { target, headers, lent, way, account, rules, lane, warms, weight }
+        Leg { target, headers, lent, way, account, rules, lane, warms, weight, instead: None }
+    }
+
+    /// The models that may answer in place of the one that it asks for: only where that stands in a body that is at hand,
+    /// and where nothing in it is for that model alone.
+    fn fallback(&self, shared: &Shared, parts: &Parts, target: &Target) -> Option<Fallback> {
+        let model = self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref())?;
+        let pool = target.pool.as_ref().map(|pooled| pooled.pool.name.as_str());
+        let said = shared.config.fallback(model, pool.unwrap_or(&target.upstream.name))?;
+        let is_plain = matches!(self.written.encoding, Some(Encoding::Identity));
+        let fits = self.named
+            && is_plain
+            && self.nature.kept
+            && self.transport == Transport::Http
+            && !self.wishes.off
+            && Bound::of(self.route.operation, self.binds).is_none()
+            && fallback::may_change(&parts.headers);
+        let places = |model: &str| {
+            let by = shared.config.route(self.path.as_deref()?, self.client.kind, Some(model))?;
+            by.max_running.map(|most| Places { most, route: Some(Places::of_route(by)) })
+        };
+        if fits { Fallback::of(model, said, (self.route.dialect, self.streams), places) } else { None }
     }
 
     /// All ways of the call, and what binds it to one of them where there could be more. `home` is where the client's
@@ -395,21 +427,8 @@ impl Understood {
     ) -> Arc<Lane> {
         let model = self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let generation = self.route.operation == Operation::Generation;
-        let upstream = &target.upstream;
-        let path = target.path_and_query.as_str();
-        let headers = upstream.with_headers(headers);
-        let account =
-            if upstream.adds_nothing() || lent.is_some() { came } else { account_key(&headers, path) };
-        let made = Made {
-            origin: &upstream.origin,
-            upstream: &upstream.name,
-            account,
-            added: &upstream.headers,
-            model: model.filter(|_| generation),
-            places: self.places(target),
-        };
-        let by_headers = || account_material(&headers, path);
-        shared.lanes.lane(&made, || lent.map_or_else(by_headers, Lent::account_material))
+        let model = model.filter(|_| generation);
+        lane_at(shared, target, (headers, lent, came), (model, self.places(target)))
     }
 
     /// Whether it would be self-contained if its client sent the whole input, as it does over a new WebSocket.
@@ -442,6 +461,24 @@ impl Understood {
             withhold: if resumable && cuts_left { client.fatal_in_stream() } else { &[] },
         }
     }
+}
+
+/// The lane of requests with these headers, sent with the relay's own credential or not, for this account.
+pub(crate) fn lane_at(
+    shared: &Shared,
+    target: &Target,
+    (headers, lent, came): (&HeaderMap, Option<&Lent>, AccountKey),
+    (model, places): (Option<&str>, Option<Places>),
+) -> Arc<Lane> {
+    let upstream = &target.upstream;
+    let path = target.path_and_query.as_str();
+    let headers = upstream.with_headers(headers);
+    let is_told = upstream.adds_nothing() || lent.is_some();
+    let account = if is_told { came } else { account_key(&headers, path) };
+    let (origin, added) = (&upstream.origin, &*upstream.headers);
+    let made = Made { origin, upstream: &upstream.name, account, added, model, places };
+    let by_headers = || account_material(&headers, path);
+    shared.lanes.lane(&made, || lent.map_or_else(by_headers, Lent::account_material))
 }
 
 /// What a body weighs beside a small one: another one with each 256 KiB.

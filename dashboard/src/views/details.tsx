@@ -23,6 +23,10 @@ export function Details({ call, now }: { call: Call; now: number }): JSX.Element
     ["fact_waited", soFar(says.span(waitedOf(call, since)))],
     ["fact_sends", soFar(says.number(sendsOf(call)))],
   ];
+  if (call.pool) {
+    const bound = call.bound && says.say("pool_bound", says.named("bound", call.bound, call.bound));
+    facts.push(["fact_pool", bound ? `${call.pool} · ${bound}` : call.pool]);
+  }
   if (call.closed) facts.push(["fact_bytes", says.bytes(call.closed.sent)]);
   if (tokens) facts.push(["fact_tokens", says.say("tokens", tokens.input, tokens.output)]);
   if (call.request_id) facts.push(["fact_request", call.request_id]);
@@ -98,6 +102,15 @@ function StepWords({ step }: { step: Step }): JSX.Element {
       return <>{says.say("step_opened")}</>;
     case "wait":
       return <WaitWords says={says} wait={step.wait} />;
+    case "moved": {
+      const { upstream, model, why } = step.moved;
+      return (
+        <>
+          <strong>{model ? says.say("step_moved_for", upstream, model) : says.say("step_moved", upstream)}</strong>
+          <span class="muted"> · {says.named("left", why, why)}</span>
+        </>
+      );
+    }
     case "send":
       return (
         <>

@@ -29,7 +29,7 @@ export function Lanes({ live, now }: { live: Live; now: number }): JSX.Element {
       {lanes.length === 0 && <p class="muted">{says.say("lanes_none")}</p>}
       <ul class="cards">
         {lanes.slice(0, all ? undefined : FEW).map((lane) => (
-          <li key={lane.id} class={`card lane ${lane.state === "shut" ? "is-short" : ""}`}>
+          <li key={lane.id} class={`card lane ${lane.state === "shut" || lane.circuit === "open" ? "is-short" : ""}`}>
             <LaneCard lane={lane} age={age} ask={live.mayChange ? () => setAsked(lane) : undefined} />
           </li>
         ))}
@@ -42,6 +42,8 @@ export function Lanes({ live, now }: { live: Live; now: number }): JSX.Element {
 function LaneCard({ lane, age, ask }: { lane: Lane; age: number; ask: (() => void) | undefined }): JSX.Element {
   const says = useSays();
   const isShut = lane.state === "shut";
+  const isCut = lane.circuit === "open" || lane.circuit === "half_open";
+  const probe = lane.circuit_open_for_s === null ? 0 : lane.circuit_open_for_s * 1000 - age;
   const name = lane.model ?? says.say("lane_no_model");
   const next = lane.next_send_in_s === null ? undefined : lane.next_send_in_s * 1000 - age;
   const parked = lane.parked_for_s === null ? undefined : lane.parked_for_s * 1000 - age;
@@ -56,9 +58,9 @@ function LaneCard({ lane, age, ask }: { lane: Lane; age: number; ask: (() => voi
         <span class="name" title={name}>
           {name}
         </span>
-        <span class={`state ${isShut ? "is-short" : "is-good"}`}>
-          {says.say(parked !== undefined ? "lane_parked" : isShut ? "lane_shut" : "lane_open")}
-          {lane.shut_for_s !== null && ` ${says.span(lane.shut_for_s * 1000 + age)}`}
+        <span class={`state ${isShut || isCut ? "is-short" : "is-good"}`}>
+          {says.say(isCut ? "lane_cut" : parked !== undefined ? "lane_parked" : isShut ? "lane_shut" : "lane_open")}
+          {!isCut && lane.shut_for_s !== null && ` ${says.span(lane.shut_for_s * 1000 + age)}`}
         </span>
       </div>
       <div class="muted clip" title={lane.upstream}>
@@ -68,6 +70,9 @@ function LaneCard({ lane, age, ask }: { lane: Lane; age: number; ask: (() => voi
         <p class="lane-why clip">
           {says.named("fault", lane.why ?? "", says.named("shut", lane.why ?? "", says.say("shut_other")))}
         </p>
+      )}
+      {isCut && (
+        <p class="lane-why clip">{probe > 0 ? says.say("lane_probe_in", says.span(probe)) : says.say("lane_probe")}</p>
       )}
       <p class="lane-facts">
         {facts.length > 0 ? facts.join(" · ") : <span class="muted">{says.say(isShut && parked === undefined ? "lane_unasked" : "lane_idle")}</span>}

@@ -164,6 +164,11 @@ impl Dialect for Gemini {
         Some("\n")
     }
 
+    fn bears_comments(&self) -> bool {
+        // google-genai and Gemini CLI fail on them.
+        false
+    }
+
     fn streams_values(&self) -> bool {
         true
     }

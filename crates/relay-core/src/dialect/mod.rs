@@ -70,6 +70,11 @@ pub trait Dialect: Sync + std::fmt::Debug {
         Some(": steady-relay waits\n\n")
     }
 
+    /// Whether comments in a stream harm none of its clients.
+    fn bears_comments(&self) -> bool {
+        true
+    }
+
     /// An error as an event of a stream; `error` is the body that an HTTP answer would have had.
     fn error_event(&self, error: &serde_json::Value) -> String {
         format!("data: {error}\n\n")

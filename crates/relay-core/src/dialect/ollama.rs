@@ -59,6 +59,11 @@ impl Dialect for Ollama {
         None
     }
 
+    fn bears_comments(&self) -> bool {
+        // Its streams are values, one in each line.
+        false
+    }
+
     fn error_event(&self, error: &Value) -> String {
         format!("{error}\n")
     }

@@ -51,6 +51,18 @@ fn one_that_failed_this_call_comes_after_those_that_did_not() {
 }
 
 #[test]
+fn legs_that_come_later_come_after_all_others_and_only_where_they_are_allowed() {
+    let shut = Standing { open: false, ..OPEN };
+    let order = order(Strategy::Sticky, 2, 7).and(2);
+    let choose = |standings: &[Option<Standing>]| order.choose(Strategy::Sticky, standings, at(100));
+    let first = order.first().unwrap();
+    assert_eq!(choose(&[Some(OPEN), Some(OPEN), Some(OPEN), Some(OPEN)]), Choice::Leg(first));
+    assert_eq!(choose(&[Some(shut), Some(shut), Some(OPEN), Some(OPEN)]), Choice::Leg(2));
+    assert_eq!(choose(&[Some(shut), Some(shut), Some(shut), Some(OPEN)]), Choice::Leg(3));
+    assert_eq!(choose(&[Some(shut), Some(shut), None, None]), Choice::Leg(first));
+}
+
+#[test]
 fn where_none_takes_calls_the_one_that_is_expected_first_is_waited_for() {
     let held = |until| Standing { hold: Some(at(until)), open: false, ..OPEN };
     assert_eq!(in_order(&[held(160), held(110)]), Choice::Leg(1));

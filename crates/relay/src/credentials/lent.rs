@@ -16,7 +16,7 @@ use crate::shared::Shared;
 use crate::target::{Target, Upstream};
 
 /// The relay's own credential, for one request.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Lent {
     credential: Arc<Credential>,
     /// The number of the value that it was sent with.

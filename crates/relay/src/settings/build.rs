@@ -1,6 +1,8 @@
 //! From drafts to a `Config`: names are looked up, profiles get their numbers, and what one key demands of another
 //! is checked, so that nothing is checked again later.
 
+mod fallbacks;
+
 use super::ReadFile;
 use super::credentials::{self, Reading, Variables};
 use super::errors::{Findings, Place, line_of};
@@ -48,6 +50,7 @@ pub(super) fn build(drafts: Drafts, layers: &Layers, around: Around<'_>, found: 
     build.clients(&drafts.clients);
     build.routes(drafts.routes);
     build.rules(drafts.rules);
+    build.fallbacks(drafts.fallbacks);
     build.guarded(layers);
     build.config
 }

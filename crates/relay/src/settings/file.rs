@@ -4,9 +4,9 @@
 use super::env_file::EnvFile;
 use super::errors::{Findings, Place, line_around, line_of};
 use super::keys::{
-    ALERTS, BODIES, BREAKER, CLIENT, CODEX, CREDENTIAL, CredentialDraft, HISTORY, HOLD, LIMITS, LOG, OTLP,
-    POOL, PROFILE, PoolDraft, ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft, SNAPSHOTS, TIMEOUTS,
-    UPSTREAM, UpstreamDraft, WAITING,
+    ALERTS, BODIES, BREAKER, CLIENT, CODEX, CREDENTIAL, CredentialDraft, FALLBACK, FallbackDraft, HISTORY,
+    HOLD, LIMITS, LOG, OTLP, POOL, PROFILE, PoolDraft, ProfileDraft, RELAY, ROUTE, RelayDraft, RouteDraft,
+    SNAPSHOTS, TIMEOUTS, UPSTREAM, UpstreamDraft, WAITING,
 };
 use super::numbers::NUMBERS;
 use super::read::{Into, Reader, Spans, Target, mask_secrets};
@@ -202,6 +202,7 @@ pub(super) struct Drafts {
     pub(super) profiles: BTreeMap<String, Entry<(ProfileDraft, ProfileOverrides)>>,
     pub(super) routes: Vec<Entry<(RouteDraft, ProfileOverrides)>>,
     pub(super) rules: Vec<Entry<RuleDraft>>,
+    pub(super) fallbacks: Vec<Entry<FallbackDraft>>,
 }
 
 /// Reads the text. The second value says whether it is TOML throughout: where it is not, a section may be
@@ -335,6 +336,7 @@ fn sections(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Drafts {
             "profile" => profiles(reader, value, &mut drafts),
             "route" => routes(reader, value, &mut drafts),
             "rule" => rules(reader, value, &mut drafts),
+            "fallback" => fallbacks(reader, value, &mut drafts),
             other => reader.unknown_key("", (other, name.span()), value, &SECTIONS),
         }
     }
@@ -426,6 +428,15 @@ fn routes(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Dr
         let mut targets = (Into(ROUTE, &mut draft.0), Into(NUMBERS, &mut draft.1));
         let spans = reader.section("route", value, &mut [&mut targets.0 as &mut dyn Target, &mut targets.1]);
         drafts.routes.push(Entry { draft, spans, name: value.span() });
+    }
+}
+
+fn fallbacks(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>, drafts: &mut Drafts) {
+    let Some(list) = list_of_tables(reader, "fallback", value) else { return };
+    for value in not_too_many(reader, "fallback", value, list.iter()) {
+        let mut draft = FallbackDraft::default();
+        let spans = reader.section("fallback", value, &mut [&mut Into(FALLBACK, &mut draft)]);
+        drafts.fallbacks.push(Entry { draft, spans, name: value.span() });
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod alerts;
 mod credential;
+mod fallback;
 mod otlp;
 mod pool;
 mod snapshots;
@@ -11,6 +12,7 @@ mod upstream;
 
 pub(super) use alerts::ALERTS;
 pub(super) use credential::{CREDENTIAL, CredentialDraft};
+pub(super) use fallback::{FALLBACK, FallbackDraft};
 pub(super) use otlp::{OTLP, headers as otlp_headers};
 pub(super) use pool::{BREAKER, POOL, PoolDraft};
 pub(super) use snapshots::SNAPSHOTS;
@@ -250,6 +252,16 @@ pub(super) const RELAY: &[Key<RelayDraft>] = &[
         },
     },
 ];
+
+/// Reads the name of a model, or the beginning of one with a `*`.
+fn model(given: &Given<'_>) -> Result<String, Invalid> {
+    let model = given.text()?;
+    let name = model.strip_suffix('*').unwrap_or(model);
+    if name.contains('*') || model.is_empty() {
+        return Err(Invalid::new("is no model", "write a name, with at most one * and that at its end"));
+    }
+    Ok(model.to_owned())
+}
 
 /// More calls at once than this no server works on.
 fn max_running(given: &Given<'_>) -> Result<Option<NonZeroU32>, Invalid> {
@@ -711,18 +723,7 @@ pub(super) const ROUTE: &[Key<RouteDraft>] = &[
         shape: "text",
         default: "",
         doc: "Fits this model; a `*` at the end stands for any rest. Not set: every model.",
-        set: |route, given| {
-            let model = given.text()?;
-            let name = model.strip_suffix('*').unwrap_or(model);
-            if name.contains('*') || model.is_empty() {
-                return Err(Invalid::new(
-                    "is no model",
-                    "write a name, with at most one * and that at its end",
-                ));
-            }
-            route.model = Some(model.to_owned());
-            Ok(())
-        },
+        set: |route, given| model(given).map(|value| route.model = Some(value)),
     },
     Key {
         name: "upstream",

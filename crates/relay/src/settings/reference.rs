@@ -2,8 +2,8 @@
 //! Made from the lists in `keys`; nothing is said twice.
 
 use super::keys::{
-    ALERTS, BODIES, BREAKER, CLIENT, CODEX, CREDENTIAL, HISTORY, HOLD, LIMITS, LOG, OTLP, POOL, PROFILE,
-    RELAY, ROUTE, SNAPSHOTS, TIMEOUTS, UPSTREAM, WAITING,
+    ALERTS, BODIES, BREAKER, CLIENT, CODEX, CREDENTIAL, FALLBACK, HISTORY, HOLD, LIMITS, LOG, OTLP, POOL,
+    PROFILE, RELAY, ROUTE, SNAPSHOTS, TIMEOUTS, UPSTREAM, WAITING,
 };
 use super::numbers::NUMBERS;
 use super::read::{Key, one_of};
@@ -125,11 +125,17 @@ pub fn reference() -> Vec<SectionDoc> {
              All that a rule asks for must hold. `docs/rules.md` has examples.",
             docs(RULE),
         ),
+        section(
+            "[[fallback]]",
+            "Another model in place of one that has no capacity, where you agree to that; the first that fits a call holds. \
+             Its answers say which model gave them. `docs/pools.md` has more.",
+            docs(FALLBACK),
+        ),
     ]
 }
 
 /// The names of the sections at the top of the file.
-pub(super) const SECTIONS: [&str; 19] = [
+pub(super) const SECTIONS: [&str; 20] = [
     "relay",
     "timeouts",
     "waiting",
@@ -149,6 +155,7 @@ pub(super) const SECTIONS: [&str; 19] = [
     "profile",
     "route",
     "rule",
+    "fallback",
 ];
 
 /// Where a key that stands in the wrong section belongs.

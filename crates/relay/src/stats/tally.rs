@@ -38,25 +38,33 @@ impl Tally {
         if let Some(by) = by {
             let name = match by {
                 By::Hour => format!("{:02}", slot_of(call.opened).hour),
-                By::Model => call.model.clone().unwrap_or_else(|| NAMELESS.to_owned()),
+                By::Model => models(call),
                 By::Upstream => call.upstream.clone(),
                 By::Client => call.client.clone(),
             };
             row(&mut self.rows, name).see(call);
         }
-        let name = call.model.clone().unwrap_or_else(|| NAMELESS.to_owned());
-        let of_model = row(&mut self.models, name);
+        let mut model = call.model.as_deref().unwrap_or(NAMELESS);
         for of in &call.sends {
+            // A call for another model says nothing of the one that was asked for.
+            model = of.moved.as_ref().and_then(|moved| moved.model.as_deref()).unwrap_or(model);
             let Some(began) = of.began else { continue };
             let slot = slot_of(call.opened.saturating_add(began));
             let refused = of.failed.as_ref().is_some_and(|failed| is_capacity(&failed.fault));
             self.hours.see(slot, refused);
-            of_model.see(slot, refused);
+            row(&mut self.models, model.to_owned()).see(slot, refused);
         }
     }
 }
 
 /// The row of this name, or of all that have none any more.
+/// The model that a call asked for, and the one that was asked at last, where that is another one.
+fn models(call: &CallRecord) -> String {
+    let asked = call.model.as_deref().unwrap_or(NAMELESS);
+    let last = call.sends.iter().rev().find_map(|of| of.moved.as_ref()?.model.as_deref());
+    last.filter(|last| *last != asked).map_or_else(|| asked.to_owned(), |last| format!("{asked} > {last}"))
+}
+
 fn row<T: Default>(rows: &mut BTreeMap<String, T>, name: String) -> &mut T {
     let has_room = rows.len() < MOST_ROWS || rows.contains_key(&name);
     rows.entry(if has_room { name } else { OTHERS.to_owned() }).or_default()

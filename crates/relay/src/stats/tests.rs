@@ -12,7 +12,7 @@ use super::morning::Morning;
 use super::tally::{Cell, Hours, OTHERS, Sums, Tally};
 use super::*;
 use crate::history::record::{
-    CallRecord, ClosedRecord, FailedRecord, SendRecord, State, Tokens, WaitRecord, WaitWhy,
+    CallRecord, ClosedRecord, FailedRecord, MovedRecord, SendRecord, State, Tokens, WaitRecord, WaitWhy,
 };
 use crate::history::tests::call;
 use crate::terminal::width;
@@ -277,6 +277,23 @@ fn evenings(days: u64, each: u64) -> Vec<CallRecord> {
         CallRecord { opened: at * HOUR + nth, ..ended(at * each + nth, refused, "served") }
     };
     (0..days * 24).flat_map(hour).map(of).collect()
+}
+
+#[test]
+fn a_call_that_another_model_answered_is_told_from_those_of_either() {
+    let mut call = ended(1, 2, "served");
+    call.model = Some("gpt-x".to_owned());
+    call.sends[2].moved = Some(MovedRecord {
+        upstream: "openai".to_owned(),
+        lane: "l".to_owned(),
+        model: Some("gpt-y".to_owned()),
+        why: "shut".to_owned(),
+    });
+    let tally = tally(&[call], Some(By::Model));
+    assert_eq!(tally.rows.keys().collect::<Vec<_>>(), ["gpt-x > gpt-y"]);
+    let of = |model: &str| tally.models[model].all();
+    assert_eq!((of("gpt-x").sends, of("gpt-x").refused), (2, 2));
+    assert_eq!((of("gpt-y").sends, of("gpt-y").refused), (1, 0));
 }
 
 #[test]

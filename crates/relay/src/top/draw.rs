@@ -286,6 +286,11 @@ fn lane_cells(lang: Lang, lane: &Lane, since: Duration) -> Vec<Cell> {
         Some(left) => text::left(lang, left),
     };
     let state = match (lane.is_shut(), &lane.why) {
+        _ if lane.is_cut_off() => {
+            let left = left(lane.circuit_open_for_s).map(|left| text::left(lang, left));
+            let said = left.map_or_else(|| words::lane_probed(lang), |left| words::lane_cut_off(lang, &left));
+            Cell(said, Tone::Bad)
+        }
         (false, _) => Cell(words::lane_open(lang), Tone::Good),
         (true, _) if lane.parked_for_s.is_some() => Cell(words::lane_parked(lang), Tone::Bad),
         (true, why) => Cell(words::lane_shut(lang, why.as_deref().unwrap_or("?")), Tone::Bad),

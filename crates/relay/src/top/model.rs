@@ -457,5 +457,5 @@ impl Model {
 
 /// Busy lanes first, among them those that are shut, and those at which many wait.
 fn order(lane: &Lane) -> impl Ord + use<'_> {
-    (!lane.is_shut(), std::cmp::Reverse(lane.waiting), lane.upstream.as_str(), lane.model.as_deref())
+    (!lane.is_short(), std::cmp::Reverse(lane.waiting), lane.upstream.as_str(), lane.model.as_deref())
 }

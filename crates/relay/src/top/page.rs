@@ -8,7 +8,7 @@ use relay_core::plain::line;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::history::record::{CallRecord, ClosedRecord, FailedRecord};
+use crate::history::record::{CallRecord, ClosedRecord, FailedRecord, MovedRecord};
 
 /// The status page.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -82,6 +82,10 @@ pub struct Lane {
     pub held_for_s: Option<f64>,
     /// Seconds for which it is parked, since its quota is spent.
     pub parked_for_s: Option<f64>,
+    /// What its breaker says: `closed`, `open` or `half_open`.
+    pub circuit: String,
+    /// Seconds until an open breaker lets a probe through.
+    pub circuit_open_for_s: Option<f64>,
     /// Calls that wait.
     pub waiting: u64,
     /// Calls without a sign yet.
@@ -132,10 +136,22 @@ impl Page {
 }
 
 impl Lane {
-    /// Whether it is short of capacity, or calls wait in it.
+    /// Whether it is short of capacity or cut off, or calls wait in it.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        self.is_shut() || self.waiting > 0
+        self.is_short() || self.waiting > 0
+    }
+
+    /// Whether it is short of capacity or cut off.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        self.is_shut() || self.is_cut_off()
+    }
+
+    /// Whether its breaker is not closed.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        matches!(self.circuit.as_str(), "open" | "half_open")
     }
 
     /// Whether few calls ask in it.
@@ -170,10 +186,17 @@ fn named(mut call: CallRecord) -> CallRecord {
     ] {
         plain(name);
     }
-    call.model.as_mut().map(plain);
-    call.request_id.as_mut().map(plain);
+    for name in [&mut call.model, &mut call.request_id, &mut call.pool, &mut call.bound] {
+        name.as_mut().map(plain);
+    }
     for send in &mut call.sends {
         send.request_id.as_mut().map(plain);
+        if let Some(MovedRecord { upstream, lane, model, why }) = &mut send.moved {
+            for name in [upstream, lane, why] {
+                plain(name);
+            }
+            model.as_mut().map(plain);
+        }
         if let Some(FailedRecord { fault, evidence, code, rule, .. }) = &mut send.failed {
             plain(fault);
             for name in [evidence, code, rule] {

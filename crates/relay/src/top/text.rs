@@ -9,6 +9,7 @@ use crate::history::record::{
     CallRecord, ClosedRecord, FailedRecord, SendRecord, Tokens, WaitRecord, WaitWhy,
 };
 use crate::terminal;
+use crate::why;
 use crate::words::{top as words, top_call as of_call};
 
 /// The columns of a time in the timeline, which begins with a space.
@@ -132,6 +133,7 @@ fn about(lang: Lang, row: &Row<'_>) -> Vec<String> {
         of_call::call(lang, &id, client, &what, &span(lang, row.age)),
         of_call::to(lang, model, upstream, profile, lane),
     ];
+    lines.extend(why::pool(lang, row.record));
     lines.extend(row.record.request_id.as_deref().map(|id| of_call::request_id(lang, id)));
     lines
 }
@@ -155,6 +157,13 @@ impl Timeline {
         let lang = self.lang;
         if let Some(wait) = &send.wait {
             self.line(wait.began, &self.waits(wait, row));
+        }
+        if let Some(moved) = &send.moved {
+            let said = why::moved(lang, moved);
+            match send.began.or_else(|| send.wait.as_ref().map(|wait| wait.began)) {
+                Some(at) => self.line(at, &said),
+                None => self.more(&said),
+            }
         }
         if let Some(began) = send.began {
             let say = if send.may_run_twice { of_call::send_twice } else { of_call::send };

@@ -89,12 +89,8 @@ impl Page<'_> {
         };
         self.line(&words::how(lang, &who, &call.operation, &call.dialect, &call.transport));
         self.line(&words::profile(lang, &call.profile, &call.lane));
-        match (&call.pool, &call.bound) {
-            (Some(pool), None) => self.line(&words::pool(lang, pool)),
-            (Some(pool), Some(bound)) => {
-                self.line(&words::bound(lang, pool, &call.upstream, &bond(lang, bound)));
-            }
-            (None, _) => {}
+        if let Some(said) = pool(lang, call) {
+            self.line(&said);
         }
         if let Some(id) = &call.request_id {
             self.line(&words::client_id(lang, id));
@@ -133,19 +129,8 @@ impl Page<'_> {
         }
     }
 
-    fn moved(&mut self, moved: &MovedRecord, of: &SendRecord) {
-        let lang = self.lang;
-        let why = match moved.why.as_str() {
-            "failed" => words::left_failed(lang),
-            "shut" => words::left_shut(lang),
-            "circuit_open" => words::left_circuit_open(lang),
-            "preferred" => words::left_preferred(lang),
-            other => other.to_owned(),
-        };
-        let text = match &moved.model {
-            Some(model) => words::moved_for(lang, &moved.upstream, model, &why),
-            None => words::moved(lang, &moved.upstream, &why),
-        };
+    fn moved(&mut self, record: &MovedRecord, of: &SendRecord) {
+        let text = moved(self.lang, record);
         let at = of.began.or_else(|| of.wait.as_ref().map(|wait| wait.began));
         match at {
             Some(at) => self.at(at, &text),
@@ -288,6 +273,30 @@ fn meaning_of(lang: Lang, evidence: &str) -> Option<String> {
         Evidence::MaybeRan => words::maybe_ran(lang),
         Evidence::NoAnswer => words::no_answer(lang),
         Evidence::Committed => words::committed(lang),
+    })
+}
+
+/// Where a call goes on, and why.
+pub(crate) fn moved(lang: Lang, moved: &MovedRecord) -> String {
+    let why = match moved.why.as_str() {
+        "failed" => words::left_failed(lang),
+        "shut" => words::left_shut(lang),
+        "circuit_open" => words::left_circuit_open(lang),
+        "preferred" => words::left_preferred(lang),
+        other => other.to_owned(),
+    };
+    match &moved.model {
+        Some(model) => words::moved_for(lang, &moved.upstream, model, &why),
+        None => words::moved(lang, &moved.upstream, &why),
+    }
+}
+
+/// Who could serve a call that went to a pool.
+pub(crate) fn pool(lang: Lang, call: &CallRecord) -> Option<String> {
+    let pool = call.pool.as_deref()?;
+    Some(match &call.bound {
+        None => words::pool(lang, pool),
+        Some(bound) => words::bound(lang, pool, &call.upstream, &bond(lang, bound)),
     })
 }
 

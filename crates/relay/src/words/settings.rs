@@ -324,6 +324,7 @@ const PATTERNS: &[(&str, &str)] = &[
         "路径以 / 开头，不带查询串：\"/v1/messages\"",
     ),
     ("{} is no model", "{0} 不是模型"),
+    ("{} holds what is no model", "{0} 中有不是模型的内容"),
     ("write a name, with at most one * and that at its end", "写一个名称，最多一个 *，且只能在末尾"),
     ("{} has a `name` that is no header's", "{0} 的 `name` 不是请求头名称"),
     ("{} has an `at` that is no path", "{0} 的 `at` 不是路径"),
@@ -406,6 +407,17 @@ const PATTERNS: &[(&str, &str)] = &[
     (
         "name what it fits (`path`, `client`, `model`), or make it the last",
         "写明匹配范围（`path`、`client`、`model`），或放到最后",
+    ),
+    // Fallbacks.
+    ("the fallback has no `{}`", "备用模型条目没有 `{0}`"),
+    ("name the model that is asked for: model = \"gpt-x\"", "写上客户端请求的模型：model = \"gpt-x\""),
+    ("list the names of models: to = [\"gpt-y\"]", "列出模型的名称：to = [\"gpt-y\"]"),
+    ("write each name whole, without *", "每个名称都要写全，不用 *"),
+    ("the fallback names `{}` twice", "备用模型条目把 `{0}` 写了两次"),
+    ("list other models than `model`, each of them once", "列出 `model` 之外的模型，每个只列一次"),
+    (
+        "the fallback is never reached: the one in line {} fits every call that it fits",
+        "此备用模型条目永远不会用到：第 {0} 行的条目匹配它所匹配的所有请求",
     ),
     // Profiles.
     ("profile `{}`: {}", "策略 `{0}`：{1}"),

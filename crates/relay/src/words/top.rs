@@ -201,6 +201,18 @@ relay_core::words! {
         zh: "开放";
     }
 
+    /// Its breaker is open for so long.
+    lane_cut_off(left: &str) {
+        en: "cut off: {left}";
+        zh: "断路：{left}";
+    }
+
+    /// Its breaker lets one call through.
+    lane_probed() {
+        en: "cut off: probed";
+        zh: "断路：探测中";
+    }
+
     /// A lane that takes few.
     lane_shut(why: &str) {
         en: "shut: {why}";

@@ -9,7 +9,7 @@ use relay_sim::{Event, Reply, Script, Upstream};
 use serde_json::json;
 use steady_relay::clock::{Clock as _, SystemClock};
 use steady_relay::history::record::{
-    CallRecord, ClosedRecord, FailedRecord, SendRecord, State, WaitRecord, WaitWhy,
+    CallRecord, ClosedRecord, FailedRecord, MovedRecord, SendRecord, State, WaitRecord, WaitWhy,
 };
 use steady_relay::history::store::{Run, Store};
 use tokio::process::Command;
@@ -82,7 +82,21 @@ fn before(now: u64) -> Vec<CallRecord> {
             }
         }
     }
+    calls[0] = moved(now);
     calls
+}
+
+/// One that another model answered, elsewhere.
+fn moved(now: u64) -> CallRecord {
+    let mut moved = call(1, now - 60_000, "gpt-5.4", 1);
+    (moved.pool, moved.request_id) = (Some("main".to_owned()), Some("req_moved".to_owned()));
+    moved.sends[1].moved = Some(MovedRecord {
+        upstream: "second".to_owned(),
+        lane: "1f".to_owned(),
+        model: Some("gpt-y".to_owned()),
+        why: "circuit_open".to_owned(),
+    });
+    moved
 }
 
 fn call(number: u64, opened: u64, model: &str, refused: u64) -> CallRecord {

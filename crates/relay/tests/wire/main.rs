@@ -30,6 +30,8 @@ mod encoded;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod fallback;
+#[cfg(test)]
 mod hold;
 #[cfg(test)]
 mod lanes;

@@ -2,6 +2,7 @@
 //! goes on where the first stood.
 
 use relay_core::Config;
+use relay_core::config::Fallback;
 use relay_sim::fixtures::codex as wire;
 use relay_sim::websocket::steps::{good, overloaded_failed};
 use relay_sim::websocket::{WsClient, WsGot, WsScript, WsUpstream};
@@ -89,6 +90,29 @@ async fn a_held_turn_says_so_and_its_next_try_is_the_same_call() {
 
 fn good_turn() -> Vec<relay_sim::Event> {
     wire::turn("only now")
+}
+
+#[tokio::test]
+async fn another_model_comes_in_in_time_however_often_its_client_asks_meanwhile() {
+    let is_other = |seen: &relay_sim::Seen| seen.text().contains("gpt-y");
+    let script = Script::by(move |seen, _| if is_other(seen) { Reply::sse(good_turn()) } else { full() });
+    let up = Upstream::start(script).await.unwrap();
+    let mut config = noticing(&up.url(), 60, 200);
+    config.profiles.values_mut().for_each(|profile| profile.sends = None);
+    let (model, to) = ("gpt-x".to_owned(), vec!["gpt-y".to_owned()]);
+    config.fallbacks = vec![Fallback { model, to, after: ms(500), upstream: None }];
+    let bench = Bench::with(config).await;
+    let mut asked = 1;
+    let answer = loop {
+        let answer = bench.ask(&watched("turn-1", asked, TURN)).await;
+        if !answer.text().contains("Steady Relay holds") || asked == 9 {
+            break answer;
+        }
+        asked += 1;
+    };
+    assert_eq!(answer.header("x-steady-model"), Some("gpt-y; instead-of=gpt-x"), "{}", answer.text());
+    assert!((2..9).contains(&asked), "{asked}");
+    assert_eq!((bench.totals().calls, bench.totals().calls_saved), (1, 1));
 }
 
 #[tokio::test]

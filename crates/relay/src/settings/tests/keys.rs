@@ -29,6 +29,9 @@ fn the_documented_defaults_are_the_defaults() {
         if section.head == "[credential.NAME]" {
             text += "token_url = \"https://a.example/token\"\n";
         }
+        if section.head == "[[fallback]]" {
+            text += "model = \"x\"\nto = [\"y\"]\n";
+        }
         if section.head == "[[rule]]" {
             text += "phrase = \"x\"\nfault = \"overloaded\"\n";
         }
@@ -45,7 +48,29 @@ fn the_documented_defaults_are_the_defaults() {
     config.routes.clear();
     config.rules.clear();
     config.pools.clear();
+    assert_eq!(config.fallbacks.pop().map(|it| (it.after, it.upstream)), Some((ms(600_000), None)));
     assert_eq!(config, Config::default());
+}
+
+#[test]
+fn every_key_of_a_fallback_is_read() {
+    let config = good(
+        r#"
+        [[fallback]]
+        model = "gpt-x"
+        to = ["gpt-y", "gpt-z"]
+        after = "3min"
+        upstream = "openai"
+        [[fallback]]
+        model = "gpt-*"
+        to = ["gpt-y"]
+        "#,
+    );
+    let first = config.fallback("gpt-x", "openai").unwrap();
+    assert_eq!((first.to.len(), first.after), (2, ms(180_000)));
+    let other = config.fallback("gpt-x", "chatgpt").unwrap();
+    assert_eq!((&*other.model, &other.to), ("gpt-*", &vec!["gpt-y".to_owned()]));
+    assert_eq!(config.fallback("o", "openai"), None);
 }
 
 #[test]
@@ -828,6 +853,26 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "name one",
     ),
     ("route", "path = \"/v1\"", "`route` is no list of tables", "[[route]]"),
+    ("fallback", "model = \"x\"", "`fallback` is no list of tables", "[[fallback]]"),
+    ("[fallback]", "to = [\"y\"]", "the fallback has no `model`", "model = "),
+    ("[fallback]", "model = \"x\"", "the fallback has no `to`", "to = "),
+    ("[fallback]", "model = \"x\"\nto = []", "is empty", "to = "),
+    ("[fallback]", "model = \"a*b\"\nto = [\"y\"]", "is no model", "at its end"),
+    ("[fallback]", "model = \"x\"\nto = [\"y*\"]", "holds what is no model", "without *"),
+    ("[fallback]", "model = \"x\"\nto = [\"y\", \"x\"]", "the fallback names `x` twice", "each of them once"),
+    ("[fallback]", "model = \"x\"\nto = [\"y\"]\nafter = \"1ms\"", "is too short", "allowed is 1s to 7d"),
+    (
+        "[fallback]",
+        "model = \"x\"\nto = [\"y\"]\nupstream = \"opnai\"",
+        "names no upstream",
+        "did you mean `openai`?",
+    ),
+    (
+        "[fallback]",
+        "model = \"gpt-*\"\nto = [\"y\"]\n[[fallback]]\nmodel = \"gpt-x\"\nto = [\"z\"]",
+        "the fallback is never reached: the one in line",
+        "put it before the other",
+    ),
     ("rule", "fault = \"overloaded\"", "`rule` is no list of tables", "[[rule]]"),
     ("[rule]", "status = 503", "the rule has no `fault`", "overloaded"),
     ("[rule]", "fault = \"overloaded\"", "the rule fits every answer", "`phrase`"),

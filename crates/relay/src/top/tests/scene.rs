@@ -37,7 +37,8 @@ pub(super) fn page() -> Value {
              "line": [{"position": 1, "call": "c117"}]},
             {"id": "c3", "upstream": "openai", "model": "gpt-x", "state": "shut", "why": "at_capacity", "waiting": 6,
              "running": 0, "sending": 1, "next_send_in_s": 0.0, "line": [{"position": 3, "call": "c118"}]},
-            {"id": "d4", "upstream": "127.0.0.1", "model": null, "state": "open", "why": null, "waiting": 0}
+            {"id": "d4", "upstream": "127.0.0.1", "model": null, "state": "open", "why": null, "waiting": 0,
+             "circuit": "open", "circuit_open_for_s": 12.0}
         ]
     })
 }
@@ -63,6 +64,7 @@ pub(in crate::top) fn calls() -> Vec<CallRecord> {
     };
     let mut waiting = refused(2, 1_400, json!(2_000));
     waiting["wait"] = json!({"why": "backoff", "began": 320, "planned": 1_080, "took": 1_080});
+    waiting["moved"] = json!({"upstream": "second", "lane": "e5", "model": "gpt-y", "why": "failed"});
     let in_line = json!({"send": 3, "wait": {"why": "line", "began": 1_720, "waiting": 5, "notices": 1}});
     let sends = json!([refused(1, 5, Value::Null), waiting, in_line]);
     let told = json!({"send": 2, "wait": {"why": "told", "began": 400, "planned": 45_200}});
@@ -72,7 +74,11 @@ pub(in crate::top) fn calls() -> Vec<CallRecord> {
                "tokens": {"input": 1_200, "cached": 800, "output": 333}})
     };
     let mut all = vec![
-        call(118, "gpt-x", &json!({"state": "waiting", "sends": sends, "request_id": "turn-容-7"})),
+        call(
+            118,
+            "gpt-x",
+            &json!({"state": "waiting", "sends": sends, "request_id": "turn-容-7", "pool": "main"}),
+        ),
         call(
             117,
             "claude-容量-5",
