@@ -1,6 +1,6 @@
-"""Asks for one streamed answer as a user's program would, and says on stdout what it got.
+"""Asks for one answer as a user's program would, streamed unless it is wanted whole, and says on stdout what it got.
 
-usage: openai_stream.py chat|responses      (address and key from OPENAI_BASE_URL and OPENAI_API_KEY)
+usage: openai_stream.py chat|responses [whole]      (address and key from OPENAI_BASE_URL and OPENAI_API_KEY)
 """
 
 import json
@@ -8,15 +8,23 @@ import sys
 
 import openai
 
+WHOLE = "whole" in sys.argv
+
 
 def chat(client):
     asked = [{"role": "user", "content": "say the word"}]
+    if WHOLE:
+        yield client.chat.completions.create(model="m", messages=asked).choices[0].message.content
+        return
     for chunk in client.chat.completions.create(model="m", messages=asked, stream=True):
         choices = chunk.choices or []
         yield "".join(choice.delta.content or "" for choice in choices)
 
 
 def responses(client):
+    if WHOLE:
+        yield client.responses.create(model="m", input="say the word").output_text
+        return
     for event in client.responses.create(model="m", input="say the word", stream=True):
         yield event.delta if event.type == "response.output_text.delta" else ""
 

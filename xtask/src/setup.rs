@@ -1,4 +1,4 @@
-//! Installs what the tests need into `target/test-env`: Python SDKs, Codex CLI, Claude Code, Gemini CLI, opencode,
+//! Installs what the tests need into `target/test-env`: Python SDKs, LiteLLM, Codex CLI, Claude Code, Gemini CLI, opencode,
 //! each pinned; and what the dashboard is built and looked at with.
 //!
 //! Idempotent: a folder is left alone if it works and the list of pins it was made from has not changed. Debian packages
@@ -36,6 +36,13 @@ const SYSTEMD: [Program; 2] = [
     ("systemd-analyze", "systemd-analyze --version", "systemd"),
 ];
 
+/// What the SDKs are imported by.
+const SDKS: &str = "openai, anthropic, google.genai, ollama, websockets, wsproto";
+
+/// LiteLLM's proxy, apart because it wants other versions. Of its extra `proxy` there is what it needs to start and to
+/// translate, and not what is for clouds, data bases and reports.
+const GATEWAY: &str = "litellm.proxy.proxy_server, nacl";
+
 /// Counts instructions; apart, since it is not to be had on every system.
 const VALGRIND: Program = ("valgrind", "valgrind --tool=callgrind --version", "valgrind");
 
@@ -49,7 +56,8 @@ pub(crate) fn install(root: &Path) -> Result<PathBuf> {
         debian_packages(root, &SYSTEMD)?;
         valgrind(root)?;
     }
-    python_packages(&pins, &folder.join("python"))?;
+    python_packages(&pins.join("requirements.txt"), &folder.join("python"), SDKS)?;
+    python_packages(&pins.join("gateway-requirements.txt"), &folder.join("gateway"), GATEWAY)?;
     node_packages(&pins, &folder.join("node"))?;
     dashboard_packages(&root.join("dashboard"))?;
     Ok(folder)
@@ -88,10 +96,9 @@ fn as_root(root: &Path) -> Option<&'static str> {
     works(&mut words(root, "sudo -n true")).then_some("sudo -n")
 }
 
-/// A virtual environment with the pinned SDKs and all that they depend on.
-fn python_packages(pins: &Path, folder: &Path) -> Result<()> {
-    let list = pins.join("requirements.txt");
-    if is_made_from(folder, &list)? && works(Command::new(folder.join("bin/python")).arg("--version")) {
+/// A virtual environment with the pinned packages and all that they depend on, seen to import `modules`.
+fn python_packages(list: &Path, folder: &Path, modules: &str) -> Result<()> {
+    if is_made_from(folder, list)? && works(Command::new(folder.join("bin/python")).arg("--version")) {
         return Ok(());
     }
     start_afresh(folder)?;
@@ -99,14 +106,14 @@ fn python_packages(pins: &Path, folder: &Path) -> Result<()> {
     download(|| {
         let mut command = Command::new(folder.join("bin/python"));
         command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r"]);
-        command.arg(&list);
+        command.arg(list);
         command
     })?;
-    succeed(
-        Command::new(folder.join("bin/python"))
-            .args(["-c", "import openai, anthropic, google.genai, ollama, websockets, wsproto"]),
-    )?;
-    mark_made_from(folder, &list)
+    let mut trial = Command::new(folder.join("bin/python"));
+    trial.arg("-c").arg(format!("import {modules}")).env("HOME", folder.join("home"));
+    // LiteLLM asks for its list of prices otherwise.
+    succeed(trial.env("LITELLM_LOCAL_MODEL_COST_MAP", "True"))?;
+    mark_made_from(folder, list)
 }
 
 /// Codex CLI, Claude Code, Gemini CLI and opencode, as the lock file names them. All but Gemini CLI are native programs inside npm

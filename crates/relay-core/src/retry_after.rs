@@ -11,6 +11,7 @@
 //! |---|---|---|
 //! | RFC 9110, 10.2.3 | `retry-after` | seconds (here also a fraction), or one of three forms of date |
 //! | Azure, OpenAI | `retry-after-ms` | milliseconds: the value of `retry-after`, more exactly, where that rounds it up |
+//! | LiteLLM | `llm_provider-retry-after`, `llm_provider-retry-after-ms` | as the service behind it said it |
 //! | Google RPC | `RetryInfo.retryDelay` | handed in, see [`duration_text`] |
 //! | everybody | the error's message | "try again in 1m12.5s", "Please retry after 6 seconds" |
 //! | OpenAI | `x-ratelimit-{remaining,reset}-*` | "6m0s", "200ms", seconds |
@@ -137,11 +138,12 @@ impl Told {
 }
 
 fn hear_retry_after(headers: &HeaderMap, now: Nanos, told: &mut Told) {
-    for value in headers.get_all("retry-after-ms") {
+    let all = |names: [&'static str; 2]| names.into_iter().flat_map(|name| headers.get_all(name));
+    for value in all(["retry-after-ms", "llm_provider-retry-after-ms"]) {
         told.hear(text_of(value).and_then(|text| times(text, SECOND / 1000)).map(span));
     }
     let exact = told.longest;
-    for value in headers.get_all(http::header::RETRY_AFTER) {
+    for value in all(["retry-after", "llm_provider-retry-after"]) {
         let seconds = text_of(value).and_then(|text| times(text, SECOND)).map(span);
         let spelt = || text_of(value).and_then(duration_text);
         let date = || http_date(value).map(|date| span(date.saturating_sub(now)));

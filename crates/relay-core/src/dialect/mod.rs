@@ -2,6 +2,7 @@
 //! [`Rule`] and a few lines that read its events. Dialects know faults and JSON, and never each other.
 
 mod anthropic;
+mod behind;
 mod escapes;
 mod gemini;
 mod generic;
@@ -351,8 +352,13 @@ fn classify(dialect: &dyn Dialect, reply: &Reply<'_>, fields: Option<&ErrorField
         return class((Fault::Challenge, Says::Final), false, Because::Challenge);
     }
     let [clouds, gateways, china, local] = services::TABLES;
-    if let Some(row) = rule::first(&[dialect.rules(), clouds, gateways, china, local, shared::RULES], &signs)
-    {
+    let tables = [dialect.rules(), clouds, gateways, china, local, shared::RULES];
+    // The service's own words say more than a gateway's name for them.
+    let behind = fields.and_then(behind::behind);
+    let by_service = behind
+        .as_ref()
+        .and_then(|fields| rule::first(&tables, &rule::Signs { fields: Some(fields), ..signs }));
+    if let Some(row) = by_service.or_else(|| rule::first(&tables, &signs)) {
         return by_row(row, Because::Row);
     }
     if reply.is_inside() {

@@ -64,6 +64,8 @@ fn headers_that_tell_a_time() {
         ("ms of no use", "retry-after-ms: 0\nretry-after: 2", ms(2000)),
         ("a Go duration where seconds belong", "retry-after: 1m30s", ms(90_000)),
         ("twice: the longer", "retry-after: 3\nretry-after: 7", ms(7000)),
+        ("behind LiteLLM", "llm_provider-retry-after: 7", ms(7000)),
+        ("behind LiteLLM", "llm_provider-retry-after-ms: 2500\nllm_provider-retry-after: 3", ms(2500)),
         ("huge", "retry-after: 99999999999999999999999999999999999999999999", Advice::Wait(LONGEST)),
         ("huge", "retry-after-ms: 340282366920938463463374607431768211455", Advice::Wait(LONGEST)),
     ] {

@@ -18,6 +18,7 @@ mod claude;
 mod codex;
 mod codex_ws;
 mod front;
+mod gateway;
 mod gemini;
 mod home;
 mod notices;

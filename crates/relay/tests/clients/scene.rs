@@ -21,7 +21,7 @@ use crate::front::{Carried, Front};
 pub(crate) const LONGEST: Duration = Duration::from_secs(90);
 
 /// Delays short enough for a test; the counts are those of the profile it is based on.
-const SETTINGS: &str = r#"[relay]
+pub(crate) const SETTINGS: &str = r#"[relay]
 profile = "fast"
 
 [profile.fast]
@@ -286,7 +286,8 @@ impl Relay {
         Self::launch(tools, Some(&settings), &["--port", &port], service).await
     }
 
-    async fn launch(
+    /// With these arguments; `service` is an address that is not its own.
+    pub(crate) async fn launch(
         tools: &Tools,
         settings: Option<&Path>,
         arguments: &[&str],

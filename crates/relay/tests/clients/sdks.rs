@@ -13,7 +13,7 @@ use crate::{Client, Line, Ran, Via};
 
 /// One way to ask for a streamed answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sdk {
+pub(crate) enum Sdk {
     Chat,
     Responses,
     Anthropic,
@@ -22,7 +22,7 @@ enum Sdk {
 }
 
 /// Those that send again by themselves.
-const STAINLESS: [Sdk; 3] = [Sdk::Chat, Sdk::Responses, Sdk::Anthropic];
+pub(crate) const STAINLESS: [Sdk; 3] = [Sdk::Chat, Sdk::Responses, Sdk::Anthropic];
 
 impl Client for Sdk {
     fn furnish(&self, _: &Path) -> Result<()> {
@@ -98,26 +98,30 @@ impl Sdk {
 
     async fn run(self, via: Via, script: Script) -> Result<(Ran, Told)> {
         let ran = run(&self, via, script).await?;
-        let told = serde_json::from_str(&ran.out).with_context(|| format!("no JSON: {ran}"))?;
+        let told = Told::by(&ran)?;
         Ok((ran, told))
     }
 }
 
 /// What the program saw.
 #[derive(Debug, serde::Deserialize)]
-struct Told {
+pub(crate) struct Told {
     /// The text of the answer.
-    text: String,
+    pub(crate) text: String,
     /// How many items the stream had.
-    items: usize,
+    pub(crate) items: usize,
     /// The name of the exception that ended it.
-    raised: Option<String>,
+    pub(crate) raised: Option<String>,
     /// The status that came with the exception.
-    status: Option<i32>,
+    pub(crate) status: Option<i32>,
 }
 
 impl Told {
-    fn is_the_answer(&self) -> bool {
+    pub(crate) fn by(ran: &Ran) -> Result<Self> {
+        serde_json::from_str(&ran.out).with_context(|| format!("no JSON: {ran}"))
+    }
+
+    pub(crate) fn is_the_answer(&self) -> bool {
         self.text == WORD && self.raised.is_none()
     }
 }

@@ -4,8 +4,8 @@ use super::super::rule::{Rule, Statuses};
 use crate::evidence::Says;
 use crate::fault::Fault;
 
-use Fault::{AtCapacity, Overloaded, QuotaSpent, Throttled, TooLong};
-use Says::{Final, Refused};
+use Fault::{AtCapacity, Overloaded, QuotaSpent, ServerFailed, Throttled, TooLong};
+use Says::{Final, MaybeRan, Refused};
 use Statuses::{Any, MayHeal, Only, Unsettled};
 
 const OPENROUTER: &str = "OpenRouter, documentation of errors";
@@ -24,6 +24,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule::code("budget_exceeded", Any, QuotaSpent, Final, LITELLM),
     Rule::sentence("budget has been exceeded!", Any, QuotaSpent, Final, LITELLM),
     Rule::sentence("exceededbudget", Any, QuotaSpent, Final, LITELLM),
+    // Inside a stream it has the type of any failure.
+    Rule::sentence("litellm.timeout", MayHeal, ServerFailed, MaybeRan, LITELLM),
     // An overload that a gateway hands on as the request's own fault: these words, and on 400 no others.
     Rule::phrase("decode server is overloaded", Only(400), Overloaded, Refused, CC_SWITCH),
     Rule::phrase("prefill server is overloaded", Only(400), Overloaded, Refused, CC_SWITCH),
