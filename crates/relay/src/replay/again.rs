@@ -107,13 +107,16 @@ impl<'a> Again<'a> {
             // A line that there is none of any more, and turns that nobody has recorded.
             Some(_) | None => own,
         };
-        let never_sent = recorded.is_some() && self.send(next).is_none_or(|of| of.began.is_none());
+        let closed = self.record.closed.as_ref()?;
+        // What is sent again at once, with a newer credential, waits without a word; its client may leave even then.
+        let left_at_once = closed.outcome == "client_left" && closed.sends < next;
+        let never_sent =
+            (recorded.is_some() || left_at_once) && self.send(next).is_none_or(|of| of.began.is_none());
         // A turn in line that nobody waited for to its end is as long as they waited; and no timer is exact.
         let broken_off = never_sent && (waiting.in_line || until + CLOSE >= self.end()?);
         if let Some(left) = self.leaves(if broken_off { Moment::LAST } else { until }) {
             return Some(left);
         }
-        let closed = self.record.closed.as_ref()?;
         if never_sent && closed.outcome == "gave_up" {
             return self.gives_up_waiting(waiting, until, closed.why.as_deref());
         }

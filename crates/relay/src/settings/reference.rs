@@ -50,7 +50,17 @@ fn docs<T: Default>(keys: &[Key<T>]) -> Vec<KeyDoc> {
 /// Every section with every key: what the reference page is made from.
 #[must_use]
 pub fn reference() -> Vec<SectionDoc> {
-    let section = |head, doc, keys| SectionDoc { head, doc, keys };
+    let mut all = of_the_relay();
+    all.extend(entries());
+    all
+}
+
+const fn section(head: &'static str, doc: &'static str, keys: Vec<KeyDoc>) -> SectionDoc {
+    SectionDoc { head, doc, keys }
+}
+
+/// Those of the relay as a whole.
+fn of_the_relay() -> Vec<SectionDoc> {
     vec![
         section(
             "[relay]",
@@ -76,6 +86,12 @@ pub fn reference() -> Vec<SectionDoc> {
             "What is kept of calls that end badly; `docs/snapshots.md` has more.",
             docs(SNAPSHOTS),
         ),
+    ]
+}
+
+/// Those of which there may be several, each with a name or a place of its own.
+fn entries() -> Vec<SectionDoc> {
+    vec![
         section(
             "[client.NAME]",
             "One kind of client: `codex`, `claude_code`, `stainless`, `gemini_cli`, `google_genai`, `ollama` or `other`.",

@@ -26,8 +26,8 @@ async fn show_prints_every_key_and_with_origin_who_set_it() {
     assert!(said.contains("PORT is an older name"), "{said}");
     let mut command = home.program(&["config", "show", "--origin"]);
     let (_, shown, _) = run(command.env("STEADY_RELAY_GATE", "off")).await;
-    assert!(shown.contains("\ngate = false  # STEADY_RELAY_GATE\nhttp2"), "{shown}");
-    assert!(shown.contains("[profile.strict]\ngate = false  # STEADY_RELAY_GATE\nsends = 3"), "{shown}");
+    assert!(shown.contains("\ngate = false  # STEADY_RELAY_GATE\npark_quota"), "{shown}");
+    assert!(shown.contains("[profile.strict]\ngate = false  # STEADY_RELAY_GATE\npark_quota"), "{shown}");
     let (_, shown, _) = home.run(&["config", "show", "--origin", "--gate", "on"]).await;
     assert!(shown.contains("\ngate = true  # --gate\n") && shown.contains("# base is not set\n"), "{shown}");
     home.write("empty.toml", "[[route]]\nmodel = \"o3\"\n[[route]]\n");

@@ -184,9 +184,9 @@ async fn what_only_the_first_understands_stays_there() {
         let bench = Bench::with(config).await;
         assert_eq!(bench.ask(&request(body)).await.status, 200, "{body}");
         assert_eq!((one.requests().len(), other.requests().len()), (2, 0), "{body}");
-        let opened = |event: &Event| match event {
-            Event::CallOpened { labels, .. } => Some((labels.pool.clone(), labels.bound)),
-            _ => None,
+        let opened = |event: &Event| {
+            let Event::CallOpened { labels, .. } = event else { return None };
+            Some((labels.pool.clone(), labels.bound))
         };
         let labels = bench.first(opened);
         assert_eq!(labels, (Some("main".into()), Some(bound)));

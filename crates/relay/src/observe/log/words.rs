@@ -224,14 +224,7 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
             ],
         ),
         Event::SendStarted { send } => ("send", vec![("send", count(send))]),
-        Event::WayTaken { send, detour: Detour { by, missed } } => {
-            let mut fields = vec![("send", count(send)), ("by", Field::name(by.as_deref()))];
-            if !missed.is_empty() {
-                let each: Vec<_> = missed.iter().map(|it| format!("{}({})", it.by, it.why)).collect();
-                fields.push(("missed", Field::Name(each.join(","))));
-            }
-            ("detour", fields)
-        }
+        Event::WayTaken { send, detour } => ("detour", detour_fields(*send, detour)),
         Event::HeadArrived { send, status, .. } => {
             ("head", vec![("send", count(send)), ("status", Field::Count(u64::from(*status)))])
         }
@@ -293,6 +286,15 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
     fields.push(("upstream", Field::Name(labels.upstream.to_string())));
     fields.push(("id", Field::Name(call.to_string())));
     Record { level: level(event), event: name, body: Body::Fields(fields) }
+}
+
+fn detour_fields(send: u32, Detour { by, missed }: &Detour) -> Vec<(&'static str, Field)> {
+    let mut fields = vec![("send", Field::Count(u64::from(send))), ("by", Field::name(by.as_deref()))];
+    if !missed.is_empty() {
+        let each: Vec<_> = missed.iter().map(|it| format!("{}({})", it.by, it.why)).collect();
+        fields.push(("missed", Field::Name(each.join(","))));
+    }
+    fields
 }
 
 fn closing_fields(closing: &Closing) -> Vec<(&'static str, Field)> {
