@@ -106,6 +106,8 @@ impl Of<'_> {
             number("http.request.body.size", closed.received),
             number("http.response.body.size", closed.sent),
         ];
+        all.extend(call.pool.as_ref().map(|pool| text("steady_relay.pool", pool)));
+        all.extend(call.bound.as_ref().map(|bound| text("steady_relay.bound", bound)));
         all.extend(call.model.as_ref().map(|model| text("gen_ai.request.model", model)));
         all.extend(call.request_id.as_ref().map(|id| text("steady_relay.request_id", id)));
         all.extend(closed.why.as_ref().map(|why| text("steady_relay.why", why)));
@@ -140,7 +142,11 @@ impl Of<'_> {
     }
 
     fn of_send(&self, send: &SendRecord, is_last: bool) -> Vec<KeyValue> {
-        let mut all = vec![text("server.address", &self.call.upstream)];
+        let moved =
+            self.call.sends.iter().rev().filter(|of| of.send <= send.send).find_map(|of| of.moved.as_ref());
+        let upstream = moved.map_or(&self.call.upstream, |moved| &moved.upstream);
+        let mut all = vec![text("server.address", upstream)];
+        all.extend(send.moved.as_ref().map(|moved| text("steady_relay.moved", &moved.why)));
         // By the conventions, how many went before it.
         all.extend((send.send > 1).then(|| number("http.request.resend_count", u64::from(send.send) - 1)));
         all.extend(send.status.map(|status| number("http.response.status_code", status.into())));
@@ -148,7 +154,8 @@ impl Of<'_> {
         all.extend(send.may_run_twice.then(|| is_so("steady_relay.may_run_twice")));
         if let Some(Generates { provider, operation }) = self.generates() {
             all.extend([text("gen_ai.provider.name", provider), text("gen_ai.operation.name", operation)]);
-            all.extend(self.call.model.as_ref().map(|model| text("gen_ai.request.model", model)));
+            let model = moved.and_then(|moved| moved.model.as_ref()).or(self.call.model.as_ref());
+            all.extend(model.map(|model| text("gen_ai.request.model", model)));
         }
         // Those of an answer belong to the send that was answered, so that nobody adds them up twice.
         let of_failure = send.failed.as_ref().and_then(|failed| failed.tokens);
@@ -182,6 +189,7 @@ fn of_wait(wait: &WaitRecord) -> Vec<KeyValue> {
         WaitWhy::Told => "told",
         WaitWhy::Backoff => "backoff",
         WaitWhy::Line => "line",
+        WaitWhy::Parked => "parked",
         WaitWhy::Cut => "cut",
     };
     let mut all = vec![text("steady_relay.why", why)];
@@ -215,7 +223,7 @@ fn status(why: Option<String>) -> Option<Status> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::record::{State, Tokens};
+    use crate::history::record::{MovedRecord, State, Tokens};
     use crate::history::tests::call;
 
     fn trace() -> Trace {
@@ -267,6 +275,21 @@ mod tests {
             // The call and the send that it ended with; the one before says for itself whether it failed.
             assert_eq!(said, [is_error, false, is_error], "{outcome} {status:?}");
         }
+    }
+
+    #[test]
+    fn a_send_is_told_where_it_went() {
+        let mut record = ended("served", Some(200));
+        record.sends.push(send(3, Some(80)));
+        let (upstream, lane, model) = ("second".to_owned(), "1f".to_owned(), Some("gpt-y".to_owned()));
+        record.sends[1].moved = Some(MovedRecord { upstream, lane, model, why: "failed".to_owned() });
+        let told: Vec<_> =
+            spans(&record, &trace()).iter().map(|span| format!("{:?}", span.attributes)).collect();
+        let goes = |text: &str| {
+            (text.contains("\"second\""), text.contains("\"gpt-y\""), text.contains("\"failed\""))
+        };
+        let of_sends: Vec<_> = told[1..].iter().map(|text| goes(text)).collect();
+        assert_eq!(of_sends, [(false, false, false), (true, true, true), (true, true, false)], "{told:?}");
     }
 
     #[test]
