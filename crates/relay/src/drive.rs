@@ -124,7 +124,7 @@ impl Drive {
     ) -> (Waited, Option<Answer>) {
         let now = self.open.now();
         // All others hold for longer still: what its own lane says is the last word, unless another model may take it.
-        let is_last = self.order.legs.holds_until(now) >= Some(waiting.bears);
+        let is_last = again.is_some() && self.order.legs.holds_until(now) >= Some(waiting.bears);
         if let (true, Some(again)) = (is_last, again)
             && let Some(others) = self.order.legs.falls_back_by(waiting.bears, now)
         {
