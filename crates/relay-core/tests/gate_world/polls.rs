@@ -288,11 +288,19 @@ impl Book {
                         known.arrival.session == place.session && (shown >= known.earliest || self.asked)
                     })
             })
-            && view.shut == self.gate.shut()
+            && (view.shut == self.gate.shut() || (view.shut.is_none() && self.is_forgotten()))
             && view.hold == self.gate.hold(self.now)
             && (self.waiting() > 0 || view.next.is_none())
             && (view.shut.is_none() || self.gated == 0 || view.next.is_some());
         law(holds, "a person sees what is")
+    }
+
+    /// Nobody asks the lane, it asks for no pause, and it has been shut for a minute at least.
+    fn is_forgotten(&self) -> bool {
+        self.waiting() == 0
+            && self.pending == 0
+            && self.gate.hold(self.now).is_none()
+            && self.gate.shut().is_some_and(|(_, since)| self.now >= since + Duration::from_secs(60))
     }
 }
 
