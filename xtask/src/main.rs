@@ -3,7 +3,7 @@
 //! ```text
 //! cargo xtask test                   install what the tests need, then run every check
 //! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core dashboard unit release cases
-//!                                    peers soak instructions crowd clients)
+//!                                    otlp peers soak instructions crowd chaos clients)
 //! cargo xtask soak --minutes 5       the release program under load for so long; 1 unless said
 //! cargo xtask bench --quick          the release program beside a direct connection and a bare proxy
 //! cargo xtask bench --ws             the same over WebSocket, beside a plain tunnel
@@ -11,6 +11,7 @@
 //! cargo xtask bench --gate           what the capacity gate costs with many calls in it
 //! cargo xtask bench --subscribers    the relay with all that can be told, beside one that tells nothing
 //! cargo xtask bench --crowd          thirty agents at a service that is short of capacity
+//! cargo xtask bench --chaos          fifty at a pool of services that misbehave in every way
 //! cargo xtask mutate [WORD]           bugs planted in the gate one by one; its tests are to catch them all
 //! cargo xtask simulate --check       the gate in virtual time, beside other policies and its targets
 //! cargo xtask setup                  only install
@@ -35,7 +36,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | soak [--minutes N] | bench [--rounds N] [--quick] | \
-     bench --ws [--rounds N] [--quick] | bench --instructions | bench --gate | bench --subscribers | bench --crowd [OPTIONS] | mutate [WORD] | simulate [--help] | \
+     bench --ws [--rounds N] [--quick] | bench --instructions | bench --gate | bench --subscribers | bench --crowd [OPTIONS] | \
+     bench --chaos [OPTIONS] | mutate [WORD] | simulate [--help] | \
      setup | fuzz [--minutes N] [TARGET]";
 
 fn main() -> ExitCode {

@@ -31,7 +31,8 @@ impl Ways {
 
 /// Measures the relay at `relay` and prints the table.
 pub(crate) async fn run(relay: &str, options: &[&str]) -> Result<()> {
-    let (quick, rounds) = how_long(options);
+    let HowLong { quick, rounds, rest } = how_long(options)?;
+    ensure!(rest.is_empty(), "there is no {}", rest.join(" "));
     let me = std::env::current_exe()?;
     let origin = Measured::start(Command::new(&me).arg("origin"))?;
     let upstream = format!("http://{}", origin.address);
@@ -60,12 +61,31 @@ pub(crate) async fn run(relay: &str, options: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Whether it is to be quick, and how many rounds it has.
-pub(crate) fn how_long(options: &[&str]) -> (bool, usize) {
-    let quick = options.contains(&"--quick");
-    let stated = options.iter().position(|option| *option == "--rounds");
-    let rounds = stated.and_then(|at| options.get(at + 1)?.parse().ok());
-    (quick, rounds.unwrap_or(if quick { 3 } else { 11 }))
+/// Whether it is to be quick, how many rounds it has, and the words that say something else.
+pub(crate) struct HowLong<'a> {
+    pub(crate) quick: bool,
+    pub(crate) rounds: usize,
+    pub(crate) rest: Vec<&'a str>,
+}
+
+/// Reads `--quick` and `--rounds N`.
+///
+/// # Errors
+/// Where `--rounds` has no number.
+pub(crate) fn how_long<'a>(options: &[&'a str]) -> Result<HowLong<'a>> {
+    let (mut quick, mut rounds, mut rest) = (false, None, Vec::new());
+    let mut words = options.iter().copied();
+    while let Some(word) = words.next() {
+        match word {
+            "--quick" => quick = true,
+            "--rounds" => {
+                let stated = words.next().and_then(|word| word.parse().ok()).filter(|rounds| *rounds > 0);
+                rounds = Some(stated.context("--rounds takes a whole number from 1")?);
+            }
+            _ => rest.push(word),
+        }
+    }
+    Ok(HowLong { quick, rounds: rounds.unwrap_or(if quick { 3 } else { 11 }), rest })
 }
 
 /// Starts the relay several times, since one start says little, and keeps the last.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -15,7 +15,7 @@ use tokio::time::MissedTickBehavior;
 use crate::load::{Client, ask_for, body, request};
 use crate::process::Measured;
 use crate::report::{Goal, Report, percentile};
-use crate::scenes::{cpu_of, how_long};
+use crate::scenes::{HowLong, cpu_of, how_long};
 
 /// What can be switched on, and the settings of it. No answer of the service fits the rule, so each is compared with it.
 const PARTS: [(&str, &str); 6] = [
@@ -63,18 +63,29 @@ impl Drop for Folder {
 /// memory, and with all that can be told; `--only PART` with that alone, and `--otlp` with a collector besides, for a
 /// program that has the feature.
 pub(crate) async fn run(relay: &str, options: &[&str]) -> Result<()> {
-    let (quick, rounds) = how_long(options);
+    let HowLong { quick, rounds, rest } = how_long(options)?;
     let span = Duration::from_millis(if quick { 400 } else { 1500 });
-    let only = options.iter().position(|option| *option == "--only").and_then(|at| options.get(at + 1));
-    let known = only.is_none_or(|only| PARTS.iter().any(|(part, _)| part == only));
-    ensure!(known, "parts: {}", PARTS.map(|(part, _)| part).join(" "));
-    let is_on = |part: &str| only.is_none_or(|only| *only == part);
+    let (mut only, mut otlp) = (None, false);
+    let mut words = rest.into_iter();
+    while let Some(word) = words.next() {
+        match word {
+            "--otlp" => otlp = true,
+            "--only" => {
+                let known = words.next().filter(|word| PARTS.iter().any(|(part, _)| part == word));
+                only = Some(known.with_context(|| {
+                    format!("--only takes one of {}", PARTS.map(|(part, _)| part).join(" "))
+                })?);
+            }
+            _ => bail!("there is no {word}"),
+        }
+    }
+    let is_on = |part: &str| only.is_none_or(|only| only == part);
     let origin = Measured::start(Command::new(std::env::current_exe()?).arg("origin"))?;
     let upstream = format!("http://{}", origin.address);
     let folders = (Folder::new("quiet")?, Folder::new("watched")?);
     let quiet = start(relay, &upstream, &folders.0.0, (&settings(|_| false), &[])).await?;
     let mut all = settings(is_on);
-    if options.contains(&"--otlp") {
+    if otlp {
         // It takes whatever it is sent.
         all += &format!("[otlp]\nendpoint = \"{upstream}\"\ninterval = \"1s\"\n");
     }

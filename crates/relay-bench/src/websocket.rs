@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -20,7 +20,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use crate::load::age_us;
 use crate::process::Measured;
 use crate::report::{Goal, Report, percentile};
-use crate::scenes::{Ways, cpu_of, how_long};
+use crate::scenes::{HowLong, Ways, cpu_of, how_long};
 
 /// What is called large here.
 const LARGE: usize = 16 << 20;
@@ -120,7 +120,8 @@ fn start(relay: &str) -> Result<Ways> {
 
 /// Measures the relay at `relay` and prints the table.
 pub(crate) async fn run(relay: &str, options: &[&str]) -> Result<()> {
-    let (quick, rounds) = how_long(options);
+    let HowLong { quick, rounds, rest } = how_long(options)?;
+    ensure!(rest.is_empty(), "there is no {}", rest.join(" "));
     let ways = start(relay)?;
     let scale = if quick { 1 } else { 4 };
     let mut report = Report::default();
