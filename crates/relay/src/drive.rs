@@ -359,11 +359,15 @@ impl Drive {
 
     fn serve(mut self, answer: Answer, ending: Option<Verdict>) -> Response<ReplyBody> {
         self.open.answered(|| answer.head_alone());
-        self.open.commit();
-        self.order.legs.served(&self.open.shared().served);
         // An answer that nobody read is called what its status says.
-        let refused = self.order.untouched && answer.head.status.as_u16() >= 400;
-        let outcome = if refused { Outcome::Passed } else { Outcome::Served };
+        let outcome = if self.order.untouched && answer.head.status.as_u16() >= 400 {
+            self.open.commit_refusal();
+            Outcome::Passed
+        } else {
+            self.open.commit();
+            self.order.legs.served(&self.open.shared().served);
+            Outcome::Served
+        };
         self.reply(answer, outcome, ending, Touch::default())
     }
 

@@ -483,8 +483,18 @@ impl OpenCall {
 
     /// The answer belongs to the client from here on, and the body is not needed any more.
     pub(crate) fn commit(&mut self) {
-        self.call.committed();
         self.ticket.accepted();
+        self.hands_over();
+    }
+
+    /// The same of an answer that nobody judged, whose status is that of an error: it says nothing of its lane.
+    pub(crate) fn commit_refusal(&mut self) {
+        self.ticket.settled(Settled { report: Report::Other, back: None }, None);
+        self.hands_over();
+    }
+
+    fn hands_over(&mut self) {
+        self.call.committed();
         self.emit_pending();
         self.body.drop_bytes();
     }
