@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::failure::Failure;
+use crate::failure::{CREDENTIAL, Failure};
 use crate::fault::Fault;
 use crate::moment::Moment;
 
@@ -123,6 +123,18 @@ impl Breaker {
         self.last
     }
 
+    /// A person wants to know whether it works again: the next send may go as a probe. False: nothing holds it.
+    pub fn ask_now(&mut self, now: Moment) -> bool {
+        match &mut self.state {
+            State::Open { until, probe: None, .. } => {
+                *until = now.min(*until);
+                true
+            }
+            // One is on its way, and tells.
+            State::Open { probe: Some(_), .. } | State::Closed => false,
+        }
+    }
+
     /// A send begins: the probe, where it is half open. True: it is one.
     pub fn sends(&mut self, now: Moment) -> bool {
         match &mut self.state {
@@ -186,9 +198,11 @@ impl Breaker {
 
 /// Whether a failure is one of the way or of the server: hard failures are all that counts.
 #[must_use]
-pub const fn is_hard(failure: &Failure) -> bool {
+pub fn is_hard(failure: &Failure) -> bool {
     match failure.fault {
-        Fault::NeverSent | Fault::ServerFailed | Fault::BrokenStream | Fault::NoAnswer => true,
+        // What lacks a credential has not set out.
+        Fault::NeverSent => failure.code.as_deref() != Some(CREDENTIAL),
+        Fault::ServerFailed | Fault::BrokenStream | Fault::NoAnswer => true,
         Fault::AtCapacity
         | Fault::Overloaded
         | Fault::ModelLoading

@@ -10,6 +10,9 @@ use crate::retry_after::Advice;
 use crate::usage::Usage;
 use std::time::Duration;
 
+/// The code of a failure of the relay's own: it had no credential for the request, which therefore never left.
+pub const CREDENTIAL: &str = "credential";
+
 /// Where in the exchange the failure was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {

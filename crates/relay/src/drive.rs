@@ -18,7 +18,7 @@ use crate::answer::Answer;
 use crate::body::{Passing, SendBody};
 use crate::clock::sleep_until;
 use crate::headers::{announced, forwardable_answer, forwardable_extensions};
-use crate::legs::{Legs, Next};
+use crate::legs::{LOOK_AGAIN, Legs, Next};
 use crate::open::{OpenCall, Waited};
 use crate::parked::park;
 use crate::quota::{Speech, Spent};
@@ -107,7 +107,8 @@ impl Drive {
             }
             Next::Rest(until) => {
                 if self.open.call().bears_until(until, now) {
-                    self.open.rest(until).await;
+                    // A person may have the breaker ask before.
+                    self.open.rest(until.min(now + LOOK_AGAIN)).await;
                 } else {
                     self.open.call().shut_out(now);
                 }

@@ -211,11 +211,16 @@ impl Lanes {
         }
     }
 
-    /// Sends the next call of this lane now; `None`: there is no such lane; false: none waits there.
+    /// Sends the next call of this lane now, past an open breaker too, which lets the next one through whenever it comes;
+    /// `None`: there is no such lane; false: none waits there, and no breaker holds any.
     pub(crate) fn ask_now(&self, id: &str) -> Option<bool> {
         let lane = self.every().into_iter().find(|lane| lane.name.id == id)?;
         let mut asks = false;
-        lane.tell(|gate, _, _| asks = gate.ask_now());
+        lane.breaks(|breaker, now| {
+            asks = breaker.ask_now(now);
+            None
+        });
+        lane.tell(|gate, _, _| asks |= gate.ask_now());
         Some(asks)
     }
 
@@ -610,13 +615,14 @@ impl Ticket {
         }
     }
 
-    /// Its send failed; what the breaker makes of that goes by these rules.
-    pub(crate) fn failed(&mut self, failure: &Failure, rules: &breaker::Rules) {
+    /// Its send failed; what the breaker makes of that goes by these rules, where it has one.
+    pub(crate) fn failed(&mut self, failure: &Failure, rules: Option<&breaker::Rules>) {
         let probed = std::mem::take(&mut self.probes);
-        if breaker::is_hard(failure) {
-            self.lane.breaks(|breaker, now| breaker.failed(failure.fault, probed, rules, now));
-        } else {
-            self.probed_in_vain(probed);
+        match rules.filter(|_| breaker::is_hard(failure)) {
+            Some(rules) => {
+                self.lane.breaks(|breaker, now| breaker.failed(failure.fault, probed, rules, now));
+            }
+            None => self.probed_in_vain(probed),
         }
     }
 

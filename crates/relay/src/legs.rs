@@ -27,7 +27,7 @@ use crate::target::{Pool, Target};
 use crate::upstream::Ways;
 
 /// A call that waits where others could take it looks again so often.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// One way for a call.
 pub(crate) struct Leg {

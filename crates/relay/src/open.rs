@@ -44,6 +44,8 @@ pub(crate) struct OpenCall {
     turn: Option<Turn>,
     /// When the model that it asks for failed it first, while nobody drives it.
     turned_away: Option<Moment>,
+    /// Its failures count for a breaker.
+    breaks: bool,
     /// The session of a client that somebody started.
     session: Option<Arc<Session>>,
     carried: Carried,
@@ -74,6 +76,8 @@ pub(crate) struct Opening {
     pub(crate) trace: Option<Trace>,
     pub(crate) session: Option<Arc<Session>>,
     pub(crate) draft: Option<Box<Draft>>,
+    /// Its failures count for a breaker: where nothing could stand in for its upstream there is none.
+    pub(crate) breaks: bool,
 }
 
 /// What decides about the place of a call among others that wait.
@@ -126,7 +130,7 @@ enum Over {
 
 impl OpenCall {
     pub(crate) fn new(shared: Arc<Shared>, opening: Opening) -> Self {
-        let Opening { id, call, client, body, lane, place, model, trace, session, draft } = opening;
+        let Opening { id, call, client, body, lane, place, model, trace, session, draft, breaks } = opening;
         let idle = match client.limit {
             Some(limit) => shared.config.timeouts.idle.max(limit),
             None => shared.config.timeouts.idle,
@@ -147,6 +151,7 @@ impl OpenCall {
             trace,
             turn: None,
             turned_away: None,
+            breaks,
             session,
             carried,
             draft,
@@ -390,10 +395,14 @@ impl OpenCall {
             Some(told) => Report::Spent(told),
             None => Report::of(&failure, self.call.profile(), &mut dice),
         };
-        self.ticket.failed(&failure, &self.shared.config.breaker);
+        self.breaks(&failure);
         let own = self.call.failed_beside(failure, other, now, &mut dice);
         self.emit_pending();
         (report, own)
+    }
+
+    fn breaks(&mut self, failure: &Failure) {
+        self.ticket.failed(failure, self.breaks.then_some(&self.shared.config.breaker));
     }
 
     /// Its lane hears how its send ended; `stays`: it waits there again, if it does at all.
@@ -569,7 +578,7 @@ impl OpenCall {
             // Once output was seen, a re-send is a call of its own.
             Outcome::Broken => {
                 let failure = Failure::of_transport(Fault::BrokenStream, Evidence::Committed);
-                self.ticket.failed(&failure, &self.shared.config.breaker);
+                self.breaks(&failure);
             }
             Outcome::Cut => {}
             Outcome::Passed

@@ -213,9 +213,11 @@ impl Shared {
         };
         let same_room = config.bodies.total == self.config.bodies.total;
         let guard = Guard { allowed_origins: config.allowed_origins.clone(), ..self.guard.clone() };
+        let credentials = Credentials::of(&config, Some(&self.credentials));
+        self.status.forget_credentials(|name| !credentials.has_kept(name, &self.credentials));
         Self {
             targets,
-            credentials: Credentials::of(&config, Some(&self.credentials)),
+            credentials,
             upstreams,
             proxies: Proxies::new(self.system_proxies.clone(), config.proxy.clone(), guard.listening.clone()),
             guard,

@@ -207,6 +207,7 @@ impl Understood {
         let fallback = self.fallback(shared, &parts, &home.target).filter(|_| passing.is_none());
         let (mut legs, bound) = self.legs(shared, &parts, home);
         let leg = legs.leg();
+        let breaks = shared.config.breaker.alone || leg.target.pool.is_some() || fallback.is_some();
         let labels = Labels {
             client: self.client.kind.name(),
             dialect: self.route.dialect.name(),
@@ -252,7 +253,8 @@ impl Understood {
                     written: self.written,
                 });
                 let client = self.client;
-                let opening = Opening { id, call, client, body, lane, place, model, trace, session, draft };
+                let opening =
+                    Opening { id, call, client, body, lane, place, model, trace, session, draft, breaks };
                 let open = OpenCall::new(Arc::clone(shared), opening);
                 open.emit(&Event::CallOpened { labels: labels.into(), inherited_sends: before.sends });
                 open

@@ -93,6 +93,19 @@ fn a_probe_that_says_nothing_makes_room_for_the_next() {
 }
 
 #[test]
+fn a_person_may_end_the_pause() {
+    let mut breaker = opened(&Rules::default());
+    assert!(breaker.ask_now(at(5)));
+    assert_eq!(breaker.circuit(at(5)), Circuit::HalfOpen);
+    assert!(breaker.ask_now(at(6)), "nobody has come yet");
+    assert!(breaker.sends(at(7)));
+    assert!(!breaker.ask_now(at(8)), "one is on its way");
+    assert_eq!(breaker.failed(Fault::NeverSent, true, &Rules::default(), at(9)), None);
+    assert_eq!(breaker.circuit(at(10)), Circuit::Open(at(39)), "it fails as any probe");
+    assert!(!Breaker::default().ask_now(at(0)));
+}
+
+#[test]
 fn a_probe_that_never_ends_shuts_nobody_out_for_ever() {
     let mut breaker = opened(&Rules::default());
     assert!(breaker.sends(at(30)));
@@ -115,6 +128,9 @@ fn capacity_quota_and_what_is_wrong_with_a_request_are_no_hard_failures() {
         .filter(|fault| is_hard(&Failure::of_transport(*fault, Evidence::Failed)))
         .collect();
     assert_eq!(hard, [Fault::ServerFailed, Fault::BrokenStream, Fault::NoAnswer, Fault::NeverSent]);
+    let mut without_a_key = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
+    without_a_key.code = Some(CREDENTIAL.into());
+    assert!(!is_hard(&without_a_key), "the upstream was not asked");
 }
 
 proptest! {

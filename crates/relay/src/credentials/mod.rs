@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use relay_core::config::{self, Config, Held, Secret, Source};
-use relay_core::failure::{Bar, Failure, label};
+use relay_core::failure::{Bar, CREDENTIAL, Failure, label};
 use relay_core::renewal::{Need, Refused, Renewal, Renewed, Terms};
 use relay_core::{Evidence, Fault, retry_after::Advice};
 use tokio::sync::watch;
@@ -84,6 +84,11 @@ impl Credentials {
     /// The one of this name.
     pub(crate) fn named(&self, name: &str) -> Option<&Arc<Credential>> {
         self.all.get(name)
+    }
+
+    /// Whether the one of this name is the one that was there before.
+    pub(crate) fn has_kept(&self, name: &str, before: &Self) -> bool {
+        self.named(name).zip(before.named(name)).is_some_and(|(now, before)| Arc::ptr_eq(now, before))
     }
 
     /// What a person should know of them by now.
@@ -248,7 +253,7 @@ impl Credential {
         };
         let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
         let mut failure = failure.saying(words::about(lang(), &self.name, &why));
-        failure.code = Some("credential".into());
+        failure.code = Some(CREDENTIAL.into());
         match (left, state.trouble.as_ref().map(|trouble| trouble.kind)) {
             (Some(left), Some(Kind::Passing(_))) => failure.advice = Advice::Wait(left),
             (_, _) => failure.barred = Some(Bar::Credential),
@@ -287,7 +292,9 @@ impl Credential {
         let trouble = match had {
             Ok(Had { value, issued, lifetime, in_spite_of }) => {
                 let is_new = state.value.as_ref().is_none_or(|present| **present != value);
-                if is_new && (issued || state.value.is_some()) {
+                // Whoever heard of the trouble hears that it is over.
+                let is_mended = told.is_some() && in_spite_of.is_none();
+                if is_mended || is_new && (issued || state.value.is_some()) {
                     news = Some(CredentialNews::Renewed);
                 }
                 state.renewal.renewed(Renewed { is_new, issued, lifetime }, now);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use relay_core::breaker::Circuit;
 use relay_core::event::{CallId, Closing, Event, Labels, Outcome};
@@ -76,12 +77,14 @@ impl Totals {
     /// A call ended. `after_cut`: an earlier answer of its turn had been cut.
     fn closed(&mut self, closing: &Closing, after_cut: bool) {
         self.waited_s += closing.waited.as_secs_f64();
-        self.calls_waited += u64::from(!closing.waited.is_zero());
+        // Passing through the gate takes its time, too.
+        let has_waited = closing.waited >= Duration::from_millis(1);
+        self.calls_waited += u64::from(has_waited);
         let met_fault = closing.last_fault.is_some();
         let again = closing.sends > 1;
         self.calls_sent_again += u64::from(again);
         let at_capacity = u64::from(closing.capacity_faults > 0);
-        let is_troubled = met_fault || again || !closing.waited.is_zero();
+        let is_troubled = met_fault || again || has_waited;
         let lost = match closing.outcome {
             Outcome::GaveUp | Outcome::Refused => true,
             // What is handed back at once is its client's affair.
@@ -462,6 +465,11 @@ impl Status {
             }
         };
         (open, held.into_iter().map(shown).collect())
+    }
+
+    /// What became of these credentials says nothing any more: they are gone from the settings, or set otherwise.
+    pub(crate) fn forget_credentials(&self, gone: impl Fn(&str) -> bool) {
+        self.board().credentials.retain(|name, _| !gone(name));
     }
 
     /// The page as it stands `now`, with these lanes; the relay started at `started`.

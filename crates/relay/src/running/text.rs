@@ -39,7 +39,10 @@ pub fn page(lang: Lang, address: &str, page: &Value) -> String {
     lines.push(words::open(lang, open.len() as u64));
     lines.extend(open.iter().take(MOST).map(|call| format!("  {}", call_line(lang, call))));
     let lanes = page["lanes"].as_array().map_or(&[][..], Vec::as_slice);
-    let busy: Vec<_> = lanes.iter().filter(|lane| lane["state"] == "shut" || lane["waiting"] != 0).collect();
+    let busy: Vec<_> = lanes
+        .iter()
+        .filter(|lane| lane["state"] == "shut" || lane["waiting"] != 0 || is_cut_off(lane))
+        .collect();
     lines.push(words::lanes(lang, lanes.len() as u64, busy.len() as u64));
     lines.extend(busy.iter().take(MOST).map(|lane| format!("  {}", lane_line(lang, lane))));
     let warming = page["warming"].as_array().map_or(&[][..], Vec::as_slice);
@@ -90,9 +93,18 @@ fn state(of: &Value) -> String {
     why.map_or_else(|| state.to_owned(), |why| format!("{state} ({why})"))
 }
 
+/// Whether a breaker holds what would be sent there.
+fn is_cut_off(lane: &Value) -> bool {
+    matches!(lane["circuit"].as_str(), Some("open" | "half_open"))
+}
+
 fn lane_line(lang: Lang, lane: &Value) -> String {
     let text = |key: &str| lane[key].as_str().unwrap_or("-");
     let who = format!("{} {}", text("upstream"), text("model"));
+    if is_cut_off(lane) {
+        let left = lane["circuit_open_for_s"].as_f64();
+        return words::lane_cut_off(lang, &who, left.map(|left| span(lang, Some(left))).as_deref());
+    }
     match (lane["waiting"].as_u64().unwrap_or(0), lane["next_send_in_s"].as_f64()) {
         // A parked lane has its time whether anybody waits for it or not.
         (0, _) => match lane["parked_for_s"].as_f64() {
@@ -143,7 +155,10 @@ mod tests {
             "lanes": [{"upstream": "openai", "model": "gpt-x", "state": "shut", "why": "at_capacity", "waiting": 6,
                        "next_send_in_s": 4.2},
                       {"upstream": "openai", "model": "gpt-z", "state": "shut", "why": "slow", "waiting": 0},
-                      {"upstream": "openai", "model": "gpt-y", "state": "open", "why": null, "waiting": 0}],
+                      {"upstream": "openai", "model": "gpt-y", "state": "open", "why": null, "waiting": 0},
+                      {"upstream": "first", "model": "gpt-y", "state": "open", "waiting": 0, "circuit": "open",
+                       "circuit_open_for_s": 12.3},
+                      {"upstream": "second", "model": null, "state": "open", "waiting": 0, "circuit": "half_open"}],
             "warming": [{"upstream": "home", "model": "llama3", "state": "loading", "tries": 1}],
             "ways_left": [{"upstream": "api.example:443", "by": "http://p.example:3128", "why": "refused",
                            "left_for_s": 12.34}],

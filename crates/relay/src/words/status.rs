@@ -61,8 +61,8 @@ relay_core::words! {
 
     /// How many lanes there are.
     lanes(count: u64, busy: u64) {
-        en: "lanes: {count}, {busy} of them shut or with calls that wait";
-        zh: "通道：{count} 条，其中 {busy} 条已关闭或有请求在等待";
+        en: "lanes: {count}, {busy} of them shut, cut off or with calls that wait";
+        zh: "通道：{count} 条，其中 {busy} 条已关闭、已切断或有请求在等待";
     }
 
     /// One at which calls wait.
@@ -87,6 +87,14 @@ relay_core::words! {
     lane_unasked(who: &str, state: &str) {
         en: "{who}: {state} when last asked, nobody waits";
         zh: "{who}：上次请求时为 {state}，没有请求在等待";
+    }
+
+    /// One that its breaker has cut off; `left`: until it is tried again, unless the next call tries it.
+    lane_cut_off(who: &str, left: Option<&str>) {
+        en: "{who}: failed too often (breaker open), {next}",
+            next = left.map_or_else(|| "the next call tries it".to_owned(), |left| format!("tried again in {left}"));
+        zh: "{who}：失败次数过多（断路器已断开），{next}",
+            next = left.map_or_else(|| "下一个请求会试探".to_owned(), |left| format!("{left}后再试"));
     }
 
     /// A model that is being loaded, or was. `state` is a word of the status page.

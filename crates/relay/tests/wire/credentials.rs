@@ -421,6 +421,27 @@ async fn a_key_of_a_file_is_read_again() {
 }
 
 #[tokio::test]
+async fn a_credential_that_works_again_is_shown_so_and_one_that_is_gone_is_not() {
+    let service = service(&["sk-new"], 401).await;
+    let folder = Folder::new();
+    let config = with(&service.url(), Source::Key(Held::File(folder.path().join("key"))), &folder);
+    let bench = Bench::with(config.clone()).await;
+    assert_eq!(bench.ask(&bare()).await.status, 502);
+    let shown = bench.page().await["credentials"].clone();
+    assert_eq!((&shown[0]["name"], &shown[0]["state"]), (&json!("mine"), &json!("failed")), "{shown}");
+    folder.write("key", "sk-new");
+    while bench.ask(&bare()).await.status != 200 {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(bench.page().await["credentials"][0]["state"], "renewed");
+    bench.reload(Config {
+        credentials: std::collections::BTreeMap::new(),
+        ..crate::support::towards(&service.url())
+    });
+    assert_eq!(bench.page().await["credentials"], json!([]));
+}
+
+#[tokio::test]
 async fn a_file_without_a_key_is_told_of_at_the_start_and_to_the_client() {
     let service = service(&[], 401).await;
     let folder = Folder::new();

@@ -269,6 +269,22 @@ async fn a_person_ends_it() {
 }
 
 #[tokio::test]
+async fn a_refusal_that_is_passed_on_unread_does_not_end_it() {
+    let up = first(vec![for_seconds(3600.0), for_seconds(3600.0)]).await;
+    let bench = Bench::with(parking(&up.url(), Duration::from_secs(7200))).await;
+    let mut a = sent(&bench, &of("a")).await;
+    waits_parked(&bench, 1).await;
+    let off = of("b").header("x-steady", "off");
+    assert_eq!(bench.ask(&off).await.status, 429);
+    let lane = lane_until(&bench, |lane| lane["waiting"] == 1 && lane["sending"] == 0).await;
+    assert!(lane["parked_for_s"].as_f64() > Some(3000.0), "{lane}");
+    assert_eq!(up.requests().len(), 2);
+    // One that is none does.
+    assert_eq!(bench.ask(&off).await.status, 200);
+    gets(&mut a, &bytes_for("a")).await;
+}
+
+#[tokio::test]
 async fn a_person_ends_it_while_nobody_waits() {
     let home = Folder::new();
     let up = first(vec![for_seconds(3600.0)]).await;

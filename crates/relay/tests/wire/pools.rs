@@ -12,6 +12,8 @@ use relay_sim::fixtures::codex as wire;
 use relay_sim::script::stream_bytes;
 use relay_sim::{Refused, Reply, Request, Script, Seen, Signal, Upstream};
 
+use crate::lanes::{gets, sent};
+use crate::started::Folder;
 use crate::support::{Bench, CONTINUED, TURN, fast, ms};
 
 const KEY: &str = "sk-proj-CANARYCLIENTKEY";
@@ -381,7 +383,37 @@ async fn an_upstream_that_has_no_other_is_cut_off_only_where_that_is_wanted() {
             last = bench.ask(&ask()).await.status;
         }
         assert_eq!((last, up.requests().len()), if alone { (503, 11) } else { (500, 12) });
+        let circuit = if alone { "open" } else { "closed" };
+        assert_eq!(bench.page().await["lanes"][0]["circuit"], circuit);
     }
+}
+
+#[tokio::test]
+async fn a_person_ends_the_pause_of_a_breaker() {
+    let home = Folder::new();
+    let fails_first = Script::by(|_, number| match number {
+        0 => Reply::status(500).json("{}"),
+        _ => answers("x"),
+    });
+    let up = Upstream::start(fails_first).await.unwrap();
+    let mut config = crate::support::bounded(&up.url(), |profile| {
+        profile.failed_sends = 1;
+        profile.patience = Duration::from_secs(7200);
+    });
+    let pause = Duration::from_secs(3600);
+    config.breaker = breaker::Rules { failures: 1, pause, alone: true, ..breaker::Rules::default() };
+    config.state_dir = Some(home.path().to_owned());
+    let bench = Bench::with(config).await;
+    assert_eq!(bench.ask(&ask()).await.status, 500);
+    let mut waits = sent(&bench, &ask()).await;
+    bench.until(|events| events.iter().any(|(call, _)| call.0 == 2)).await;
+    let page = bench.page().await;
+    assert_eq!(page["lanes"][0]["circuit"], "open", "{page}");
+    let probe = Request::post(&format!("/__steady/lanes/{}/probe", page["lanes"][0]["id"].as_str().unwrap()))
+        .header("x-steady-token", home.read("token").trim());
+    assert_eq!(bench.ask(&probe).await.json()["asked"], true);
+    gets(&mut waits, &stream_bytes(&wire::turn("x"))).await;
+    assert_eq!(bench.page().await["lanes"][0]["circuit"], "closed");
 }
 
 #[tokio::test]
