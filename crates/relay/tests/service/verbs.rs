@@ -60,7 +60,7 @@ async fn it_is_installed_twice_as_once_and_removed_without_a_trace() {
     let line = ["service", "install", "--port", &port, "--config", "my.toml", "--profile", "patient"];
     let (code, out, said) = run(&mut program(&home, &line)).await;
     assert_eq!((code, out.as_str()), (0, ""), "{said}");
-    let ends = "to see what it holds: `steady-relay status`; after 20 s the desktop says so too\n";
+    let ends = "to see what it holds: `steady-relay status`; the desktop says so too before 20 s are over\n";
     assert_eq!(said, format!("installed and running: point clients at http://127.0.0.1:{port}\n{ends}"));
     let service = unit(&home, "steady-relay.service");
     let config = home.path("my.toml").display().to_string();
