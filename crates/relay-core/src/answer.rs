@@ -13,7 +13,7 @@ use crate::call::{Ending, Stop, Why};
 use crate::client::Kind;
 use crate::dialect::{Dialect, failed_event, failed_message, responses_socket};
 use crate::evidence::Evidence;
-use crate::failure::{Bar, Failure, Told};
+use crate::failure::{Bar, CREDENTIAL, Failure, Told};
 use crate::fault::Fault;
 use crate::redact::{in_one_line, redact};
 use crate::retry_after::Advice;
@@ -389,6 +389,11 @@ fn refusal(listener: &Listener<'_>, why: Why, failure: &Failure) -> String {
 
 fn given_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> String {
     let lang = listener.lang;
+    if failure.code.as_deref() == Some(CREDENTIAL) {
+        // The upstream was never asked, and is not to blame.
+        let what = words::credential(lang, listener.upstream, &after_colon(lang, failure));
+        return lines(listener, failure, &what, &words::mend_the_credential(lang));
+    }
     let what = match failure.told {
         Told::ByTransport => {
             words::could_not_answer(lang, failure.fault.meaning_in(lang), &after_colon(lang, failure))

@@ -307,6 +307,20 @@ fn what_never_arrived_is_no_question_of_patience() {
 }
 
 #[test]
+fn a_credential_that_the_relay_lacks_is_not_blamed_on_the_service() {
+    let mut failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
+    failure = failure.saying("credential `team`: auth.example answered 503".to_owned());
+    failure.code = Some(CREDENTIAL.into());
+    assert_eq!(
+        words(&gave_up(Stop::PatienceSpent, failure)),
+        "steady-relay: the relay's own credential for api.example cannot be had: credential `team`: auth.example \
+         answered 503.\n\
+         hint: mend the `[credential.NAME]` of the relay's settings; `steady-relay doctor` checks each of them \
+         [patience_exhausted]"
+    );
+}
+
+#[test]
 fn the_words_say_who_what_and_what_to_do() {
     assert_eq!(
         words(&gave_up(Stop::PatienceSpent, lost("closed"))),
