@@ -40,19 +40,63 @@ const OWN_BEGINNINGS: &[&str] = &["x-openai-", "x-amzn-", "x-portkey-", "x-litel
 /// What of a name says that it holds a secret, whoever made it up.
 const OWN_PARTS: &[&str] = &["token", "secret", "password", "credential", "session-key", "apikey", "api-key"];
 
+/// Words of a name that say so, or for whom a request is made.
+const OWN_WORDS: &[&str] = &[
+    "authorization",
+    "authentication",
+    "auth",
+    "oauth",
+    "oauth2",
+    "jwt",
+    "bearer",
+    "pat",
+    "cred",
+    "creds",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pw",
+    "otp",
+    "sig",
+    "signature",
+    "hmac",
+    "cookie",
+    "cookie2",
+    "principal",
+    "tenant",
+    "workspace",
+    "customer",
+    "account",
+    "email",
+    "username",
+    "userid",
+    "forwarded",
+];
+
+/// Names that say who somebody is.
+const WHO: &[&str] = &["from", "x-user", "x-user-id", "x-real-ip"];
+
 /// Whether a header of this name stays with the upstream that it was meant for.
 #[must_use]
 pub fn stays_at_home(name: &HeaderName) -> bool {
     let text = name.as_str();
     [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION].contains(name)
         || OWN.contains(&text)
+        || WHO.contains(&text)
         || OWN_BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
-        || OWN_PARTS.iter().any(|part| text.contains(part))
+        || tells_a_secret(text)
 }
 
-/// Members of a query that hold a credential.
-const OWN_QUERY: &[&str] =
-    &["key", "api_key", "apikey", "api-key", "access_token", "token", "sig", "signature"];
+/// Whether a name of a header, or of a member of a query, says that it holds a secret or who somebody is; in lower case.
+fn tells_a_secret(name: &str) -> bool {
+    let name = name.replace('_', "-");
+    // What makes a request the same one is no secret.
+    let is_key = |word: &str| word == "key" && name != "idempotency-key";
+    // A server may take a sloppy name, as `+key`, for the one that was meant.
+    let mut words = name.split(|sign: char| !sign.is_ascii_alphanumeric());
+    OWN_PARTS.iter().any(|part| name.contains(part))
+        || words.any(|word| OWN_WORDS.contains(&word) || is_key(word))
+}
 
 /// A path and query without the members of the query that stay with their upstream; the rest as it came.
 #[must_use]
@@ -61,7 +105,8 @@ pub fn without_own_query(path_and_query: &str) -> String {
     let stays = |pair: &&str| {
         let name = pair.split('=').next().unwrap_or_default();
         let name = crate::dialect::unescaped(name).to_ascii_lowercase();
-        OWN_QUERY.contains(&name.as_str())
+        // Azure's functions are called with a code.
+        name == "code" || tells_a_secret(&name)
     };
     let kept: Vec<&str> = query.split('&').filter(|pair| !stays(pair)).collect();
     if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
@@ -121,6 +166,34 @@ mod tests {
             "x-amz-security-token",
             "x-my-gateway-token",
             "x-team-secret",
+            "x-authorization",
+            "x-forwarded-authorization",
+            "x-original-authorization",
+            "authentication",
+            "x_api_key",
+            "x-auth",
+            "x-oauth",
+            "cf-access-jwt-assertion",
+            "x-bearer",
+            "x-pat",
+            "x-creds",
+            "x-passwd",
+            "x-passphrase",
+            "x-otp",
+            "x-signature",
+            "x-hmac",
+            "cookie2",
+            "set-cookie",
+            "x-ms-client-principal",
+            "x-tenant-id",
+            "x-workspace-id",
+            "x-customer-id",
+            "x-account",
+            "x-user-id",
+            "x-email",
+            "x-username",
+            "from",
+            "x-forwarded-for",
         ] {
             assert!(stays_at_home(&HeaderName::from_static(name)), "{name}");
         }
@@ -133,6 +206,9 @@ mod tests {
             "openai-beta",
             "x-stainless-retry-count",
             "session_id",
+            "idempotency-key",
+            "x-monkey",
+            "x-client-request-id",
             "traceparent",
         ] {
             assert!(!stays_at_home(&HeaderName::from_static(name)), "{name}");
@@ -147,6 +223,9 @@ mod tests {
             ("/v1/x?key=AIza1", "/v1/x"),
             ("/v1/x?%6bey=AIza1&a=%20", "/v1/x?a=%20"),
             ("/v1/x?KEY=1&keys=2&beta=true", "/v1/x?keys=2&beta=true"),
+            ("/v1/x??key=1&+key=2&key%20=3&a=4", "/v1/x?a=4"),
+            ("/v1/x?X-Amz-Signature=1&X-Amz-Security-Token=2&X-Amz-Credential=3&a=4", "/v1/x?a=4"),
+            ("/v1/x?subscription-key=1&code=2&id_token=3&client_secret=4&jwt=5&auth=6&pw=7", "/v1/x"),
         ] {
             assert_eq!(without_own_query(came), goes);
         }

@@ -49,7 +49,7 @@ pub enum Circuit {
     Closed,
     /// One send, which is the probe.
     HalfOpen,
-    /// Nothing before this moment: the pause ends then, or the probe that is under way will have told.
+    /// Nothing before this moment: the pause ends then, or the probe that is under way may have told.
     Open(Moment),
 }
 
@@ -84,6 +84,9 @@ enum State {
 /// So long a probe is waited for before another one may go: one whose answer is begun late must not shut out all others.
 const PROBE: Duration = Duration::from_secs(60);
 
+/// Whoever waits for what a probe tells looks again so soon.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// One breaker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breaker {
@@ -106,7 +109,10 @@ impl Breaker {
         match self.state {
             State::Closed => Circuit::Closed,
             State::Open { until, .. } if now < until => Circuit::Open(until),
-            State::Open { probe: Some(began), .. } if now < began + PROBE => Circuit::Open(began + PROBE),
+            // That may be told any moment.
+            State::Open { probe: Some(began), .. } if now < began + PROBE => {
+                Circuit::Open((began + PROBE).min(now + LOOK_AGAIN))
+            }
             State::Open { .. } => Circuit::HalfOpen,
         }
     }

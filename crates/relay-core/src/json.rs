@@ -14,7 +14,7 @@ mod model;
 mod path;
 mod peek;
 
-pub use binding::{Binds, Unreadable, binding_member};
+pub use binding::{Binds, Unreadable, binding_member, is_key};
 pub use error::{ErrorFields, error_fields, is_kept_thing, is_top_level_error, refusal_fields};
 pub use hash::canonical_hash;
 pub use model::{model_places, model_value};

@@ -47,7 +47,7 @@ impl Strategy {
 pub struct Standing {
     /// Its share beside others, at least 1.
     pub weight: u32,
-    /// The calls that wait there or are under way.
+    /// The other calls that wait there or are under way.
     pub load: usize,
     /// Whether its lane takes calls now.
     pub open: bool,
@@ -146,9 +146,11 @@ impl Order {
             return Choice::Leg(leg);
         }
         let waiting = known().filter(|(_, _, standing)| !matches!(standing.circuit, Circuit::Open(_)));
-        if let Some((_, leg, _)) =
-            waiting.min_by_key(|(place, _, standing)| (standing.expected(now), load(standing), *place))
-        {
+        // One at which nobody waits would never be found to take calls again: somebody has to ask it.
+        let key = |(place, _, standing): &(usize, usize, Standing)| {
+            (standing.expected(now), standing.load > 0, load(standing), *place)
+        };
+        if let Some((_, leg, _)) = waiting.min_by_key(key) {
             return Choice::Leg(leg);
         }
         let until = known().filter_map(|(_, _, standing)| match standing.circuit {

@@ -133,6 +133,7 @@ impl Drive {
             return (Waited::Again, told);
         }
         let again = again.filter(|_| !is_last);
+        self.order.legs.waits();
         let mut whole = false;
         let keep = async {
             if let Some(answer) = &mut told {

@@ -59,6 +59,8 @@ pub(crate) struct Legs {
     at: usize,
     all: Vec<(Leg, Met)>,
     several: Option<Box<Several>>,
+    /// The call waits in the lane of that leg.
+    waits: bool,
     /// A breaker cuts off even where there is no other leg.
     alone: bool,
     /// Other models, where there may be any.
@@ -93,6 +95,7 @@ impl Legs {
             at: 0,
             all: vec![(leg, Met::default())],
             several: None,
+            waits: false,
             alone,
             fallback: None,
             turned_away: None,
@@ -108,7 +111,7 @@ impl Legs {
         let at = order.first().unwrap_or_default();
         let all = legs.into_iter().map(|leg| (leg, Met::default())).collect();
         let several = Some(Box::new(Several { pool: Some(pool), order, session }));
-        Self { at, all, several, alone, fallback: None, turned_away: None }
+        Self { at, all, several, waits: false, alone, fallback: None, turned_away: None }
     }
 
     /// The same with other models for a call that was turned away by its own then, if it was.
@@ -138,7 +141,7 @@ impl Legs {
     /// The call is on the leg with this lane.
     pub(crate) fn is_in(&mut self, lane: impl Fn(&Arc<Lane>) -> bool) {
         if let Some(at) = self.all.iter().position(|(leg, _)| lane(&leg.lane)) {
-            self.at = at;
+            (self.at, self.waits) = (at, true);
         }
     }
 
@@ -203,14 +206,16 @@ impl Legs {
 
     fn standings(&self, now: Moment) -> Vec<Option<Standing>> {
         let others = self.falls_back_at(now).is_some_and(|at| at <= now);
-        let standing = |(leg, met): &(Leg, Met)| {
+        let standing = |(at, (leg, met)): (usize, &(Leg, Met))| {
             if leg.instead.is_some() && !others {
                 return None;
             }
             let stands = leg.lane.stands(leg.weight, now);
-            Some(Standing { failures: met.failures, not_before: met.not_before, ..stands })
+            // Where it waits it is none of the others.
+            let load = stands.load.saturating_sub(usize::from(at == self.at && self.waits));
+            Some(Standing { load, failures: met.failures, not_before: met.not_before, ..stands })
         };
-        self.all.iter().map(standing).collect()
+        self.all.iter().enumerate().map(standing).collect()
     }
 
     /// How long until another leg takes the call that failed now, where there is one; `told`: how long it was told to wait.
@@ -222,6 +227,11 @@ impl Legs {
         let fallback = after.map(|after| (self.closed_since(now).unwrap_or(now) + after).since(now));
         let soon = fallback.filter(|soon| told.is_some_and(|told| told > *soon) && !soon.is_zero());
         there.into_iter().chain(soon).min()
+    }
+
+    /// The call waits in its lane from here on.
+    pub(crate) fn waits(&mut self) {
+        self.waits = true;
     }
 
     /// Until when the lane that the call is in sends nothing.
@@ -279,7 +289,7 @@ impl Legs {
         // Back at its own model, it says so.
         let own = self.fallback.as_ref().filter(|_| self.leg().instead.is_some()).map(|own| own.asked());
         let (to, met) = self.all.get(leg)?;
-        self.at = leg;
+        (self.at, self.waits) = (leg, false);
         let model = to.instead.as_ref().map(|instead| instead.model()).or(own);
         let upstream = to.target.upstream.name.as_str().into();
         let names = event::Leg { upstream, lane: to.lane.id().into(), model };

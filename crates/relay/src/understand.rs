@@ -19,7 +19,7 @@ use relay_core::dice::Dice as _;
 use relay_core::event::{Event, Labels, Transport};
 use relay_core::evidence::{Nature, Operation};
 use relay_core::failure::label;
-use relay_core::json::Peek;
+use relay_core::json::{self, Peek};
 use relay_core::ledger::Identity;
 use relay_core::notice::{self, Notices};
 use relay_core::preamble::{Asked, Hold};
@@ -351,7 +351,12 @@ impl Understood {
             Strategy::Sticky => order.first().unwrap_or_default(),
             Strategy::InOrder | Strategy::Weighted | Strategy::LeastWaiting => 0,
         };
-        let at = if operation == Operation::Generation { before.unwrap_or(first) } else { 0 };
+        let at = match bound {
+            // Nothing that was made elsewhere makes it that one's: it goes where the client's own credential does.
+            Bound::Member(member) if json::is_key(member) => 0,
+            _ if operation != Operation::Generation => 0,
+            _ => before.unwrap_or(first),
+        };
         let leg = all.swap_remove(at.min(all.len() - 1));
         (Legs::one(leg, alone), Some(bound))
     }

@@ -59,7 +59,7 @@ fn one_probe_goes_and_what_it_meets_decides() {
     let mut breaker = opened(&rules);
     assert!(!breaker.sends(at(29)));
     assert!(breaker.sends(at(30)));
-    assert_eq!(breaker.circuit(at(31)), Circuit::Open(at(90)), "a second one would be no probe");
+    assert_eq!(breaker.circuit(at(31)), Circuit::Open(at(32)), "a second one would be no probe");
     assert_eq!(breaker.failed(Fault::NeverSent, true, &rules, at(32)), None);
     assert_eq!(breaker.circuit(at(61)), Circuit::Open(at(62)));
     assert!(breaker.sends(at(62)));
@@ -87,7 +87,7 @@ fn a_probe_that_says_nothing_makes_room_for_the_next() {
     let mut breaker = opened(&Rules::default());
     assert!(breaker.sends(at(30)));
     breaker.said_nothing(false);
-    assert_eq!(breaker.circuit(at(31)), Circuit::Open(at(90)), "that was another send");
+    assert_eq!(breaker.circuit(at(31)), Circuit::Open(at(32)), "that was another send");
     breaker.said_nothing(true);
     assert_eq!(breaker.circuit(at(31)), Circuit::HalfOpen);
 }

@@ -28,7 +28,6 @@ const BINDING: &[&str] = &[
     // Anthropic: thoughts are signed, the hidden ones sealed.
     "signature",
     "mcp_servers",
-    "authorization_token",
     // Gemini.
     "cachedContent",
     "cached_content",
@@ -36,14 +35,71 @@ const BINDING: &[&str] = &[
     "file_uri",
     "thoughtSignature",
     "thought_signature",
-    // A key for somebody else, which the service is to show there.
-    "authorization",
+    "vertexRagStore",
+    "vertex_rag_store",
+    // OpenRouter: thoughts, some of them sealed.
+    "reasoning_details",
+    // Azure: where its data lies, with the keys to it.
+    "data_sources",
+    "dataSources",
     "server_url",
     "connector_id",
+    "authorization_token",
+    "authorization",
+    "authentication",
+    "authConfig",
+    "auth_config",
+    "apiAuth",
+    "api_auth",
+    "api_key",
+    "apiKey",
+    "access_token",
+    "client_secret",
+    "password",
+    "headers",
+    "extra_headers",
+    "extra_body",
+    "aws_secret_access_key",
+    "aws_session_token",
+    "vertex_credentials",
 ];
 
+/// Those of them with keys for somebody else, which the service is to show there: who holds them is the client's choice,
+/// and that is the place of its own credential.
+const KEYS: &[&str] = &[
+    "mcp_servers",
+    "data_sources",
+    "dataSources",
+    "server_url",
+    "connector_id",
+    "authorization_token",
+    "authorization",
+    "authentication",
+    "authConfig",
+    "auth_config",
+    "apiAuth",
+    "api_auth",
+    "api_key",
+    "apiKey",
+    "access_token",
+    "client_secret",
+    "password",
+    "headers",
+    "extra_headers",
+    "extra_body",
+    "aws_secret_access_key",
+    "aws_session_token",
+    "vertex_credentials",
+];
+
+/// Whether what binds is a key for somebody else.
+#[must_use]
+pub fn is_key(member: &str) -> bool {
+    KEYS.contains(&member)
+}
+
 /// Types of items and blocks that bind by being there.
-const KINDS: &[&str] = &["item_reference", "redacted_thinking"];
+const KINDS: &[&str] = &["item_reference", "redacted_thinking", "image_generation_call"];
 
 /// What is the client's own below these: schemas and the arguments of tools.
 const OWN: &[&str] = &[
@@ -76,7 +132,8 @@ const NAMES: &[&str] = &{
     names
 };
 
-/// The first member of the JSON text `body`, at any depth, that binds it to the service that it was made for.
+/// The member of the JSON text `body`, at any depth, that binds it to the service that it was made for: the first with a
+/// key for somebody else, or else the first.
 ///
 /// # Errors
 /// Where it is no JSON, or nested deeper than serde_json follows (128).
@@ -97,8 +154,11 @@ pub struct Unreadable;
 struct Walk<'f>(&'f mut Option<&'static str>);
 
 impl Walk<'_> {
+    /// A key before anything else: nobody but the client's own place gets it.
     fn finds(&mut self, what: &'static str) {
-        self.0.get_or_insert(what);
+        if self.0.is_none_or(|known| is_key(what) && !is_key(known)) {
+            *self.0 = Some(what);
+        }
     }
 
     fn inside(&mut self, text: &str) {
@@ -216,6 +276,16 @@ mod tests {
             (r#"{"tools":[{"type":"file_search","vector_store_ids":["v"]}]}"#, "vector_store_ids"),
             (r#"{"tools":[{"type":"code_interpreter","container":{"type":"auto"}}]}"#, "container"),
             (r#"{"tools":[{"type":"mcp","authorization":"secret"}]}"#, "authorization"),
+            (r#"{"previous_response_id":"r","tools":[{"type":"mcp","authorization":"s"}]}"#, "authorization"),
+            (r#"{"data_sources":[{"parameters":{"authentication":{"key":"s"}}}]}"#, "data_sources"),
+            (r#"{"model":"m","api_key":"s"}"#, "api_key"),
+            (
+                r#"{"tools":[{"googleMaps":{"authConfig":{"apiKeyConfig":{"apiKeyString":"s"}}}}]}"#,
+                "authConfig",
+            ),
+            (r#"{"extra_headers":{"Authorization":"s"}}"#, "extra_headers"),
+            (r#"{"messages":[{"reasoning_details":[{"type":"reasoning.encrypted"}]}]}"#, "reasoning_details"),
+            (r#"{"input":[{"type":"image_generation_call","id":"ig_1"}]}"#, "image_generation_call"),
             (r#"{"prompt":{"id":"pmpt_1"}}"#, "prompt"),
             (r#"{"messages":[{"content":[{"type":"thinking","signature":"Ep"}]}]}"#, "signature"),
             (r#"{"messages":[{"content":[{"type":"redacted_thinking","data":"x"}]}]}"#, "redacted_thinking"),

@@ -177,9 +177,11 @@ mod tests {
         sends that may have been billed twice: 1
         open calls: 1
           c118 codex openai gpt-x: waiting (at_capacity), next in 4.2 s, 2 sends, 12 s
-        lanes: 3, 2 of them shut or with calls that wait
+        lanes: 5, 4 of them shut, cut off or with calls that wait
           openai gpt-x: shut (at_capacity), 6 waiting, the next is sent in 4.2 s
           openai gpt-z: shut (slow) when last asked, nobody waits
+          first gpt-y: failed too often (breaker open), tried again in 12.3 s
+          second -: failed too often (breaker open), the next call tries it
         models that were warmed:
           home llama3: loading, tries 1
         ways to services that failed, and are left until they work again:

@@ -218,6 +218,11 @@ async fn a_session_goes_back_to_the_member_that_has_sealed_something_for_it() {
     // Whoever is not known goes to the first.
     assert_eq!(bench.ask(&session("b", sealed)).await.status, 200);
     assert_eq!((one.requests().len(), other.requests().len()), (2, 2));
+    // A key is no business of the other one, whatever that has made.
+    let with_a_key = r#"{"model":"gpt-x","stream":true,"previous_response_id":"r","input":"hi",
+        "tools":[{"type":"mcp","server_label":"s","authorization":"CANARYMCP"}]}"#;
+    assert_eq!(bench.ask(&session("a", with_a_key)).await.status, 200);
+    assert_eq!((one.requests().len(), other.requests().len()), (3, 2));
 }
 
 #[tokio::test]
@@ -282,6 +287,58 @@ async fn the_one_with_the_fewest_calls_is_asked_where_that_is_wanted() {
     assert_eq!((one.requests().len(), other.requests().len()), (1, 1));
     door.release();
     assert_eq!(slow.read().await.status, 200);
+}
+
+#[tokio::test]
+async fn a_member_at_which_nobody_waits_is_asked_while_many_wait_at_the_first() {
+    let well = std::time::Instant::now() + ms(400);
+    let later = Script::by(move |_, _| if std::time::Instant::now() < well { busy() } else { answers("y") });
+    let (one, other, mut config) = two(busy(), later).await;
+    for profile in config.profiles.values_mut() {
+        profile.gate = Some(relay_core::gate::Preset::Interactive);
+        profile.sends = None;
+        profile.patience = Duration::from_secs(60);
+    }
+    let bench = Bench::with(config).await;
+    let mut clients = Vec::new();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        clients.push(sent(&bench, &session(name, TURN)).await);
+    }
+    for client in &mut clients {
+        gets(client, &stream_bytes(&wire::turn("y"))).await;
+    }
+    assert!(!one.requests().is_empty() && other.requests().len() >= 6);
+}
+
+#[tokio::test]
+async fn while_one_probes_the_others_wait_for_what_it_tells() {
+    let door = Signal::new();
+    let gate = door.clone();
+    let script = Script::by(move |_, number| match number {
+        0 => Reply::status(500).json("{}"),
+        1 => answers("x").when(gate.clone()),
+        _ => answers("x"),
+    });
+    let up = Upstream::start(script).await.unwrap();
+    let mut config = crate::support::bounded(&up.url(), |profile| {
+        profile.failed_sends = 1;
+        profile.patience = Duration::from_secs(30);
+    });
+    config.breaker = breaker::Rules { failures: 1, pause: ms(200), alone: true, ..breaker::Rules::default() };
+    let bench = Bench::with(config).await;
+    assert_eq!(bench.ask(&ask()).await.status, 500);
+    let mut clients = Vec::new();
+    for name in ["a", "b", "c"] {
+        clients.push(sent(&bench, &session(name, TURN)).await);
+    }
+    assert!(up.wait_for_requests(2, crate::support::SOON).await);
+    tokio::time::sleep(ms(300)).await;
+    assert_eq!(up.requests().len(), 2, "one probes");
+    door.release();
+    for client in &mut clients {
+        gets(client, &stream_bytes(&wire::turn("x"))).await;
+    }
+    assert_eq!(up.requests().len(), 4);
 }
 
 #[tokio::test]
