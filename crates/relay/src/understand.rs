@@ -351,12 +351,9 @@ impl Understood {
             Strategy::Sticky => order.first().unwrap_or_default(),
             Strategy::InOrder | Strategy::Weighted | Strategy::LeastWaiting => 0,
         };
-        let at = match bound {
-            // Nothing that was made elsewhere makes it that one's: it goes where the client's own credential does.
-            Bound::Member(member) if json::is_key(member) => 0,
-            _ if operation != Operation::Generation => 0,
-            _ => before.unwrap_or(first),
-        };
+        // What nobody else has made, and keys, go where the client's own credential does.
+        let is_key = matches!(bound, Bound::Member(member) if json::is_key(member));
+        let at = if operation == Operation::Generation && !is_key { before.unwrap_or(first) } else { 0 };
         let leg = all.swap_remove(at.min(all.len() - 1));
         (Legs::one(leg, alone), Some(bound))
     }

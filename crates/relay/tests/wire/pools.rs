@@ -302,7 +302,10 @@ async fn a_member_at_which_nobody_waits_is_asked_while_many_wait_at_the_first() 
     let bench = Bench::with(config).await;
     let mut clients = Vec::new();
     for name in ["a", "b", "c", "d", "e", "f"] {
-        clients.push(sent(&bench, &session(name, TURN)).await);
+        // Some seconds pass before a lane is asked again, on a busy machine more.
+        let mut client = bench.client().await.patience(Duration::from_secs(60));
+        client.send(&session(name, TURN)).await.unwrap();
+        clients.push(client);
     }
     for client in &mut clients {
         gets(client, &stream_bytes(&wire::turn("y"))).await;
