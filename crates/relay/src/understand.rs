@@ -351,7 +351,7 @@ impl Understood {
             Strategy::Sticky => order.first().unwrap_or_default(),
             Strategy::InOrder | Strategy::Weighted | Strategy::LeastWaiting => 0,
         };
-        // What nobody else has made, and keys, go where the client's own credential does.
+        // Keys, and what is no question to a model, go where the client's own credential does.
         let is_key = matches!(bound, Bound::Member(member) if json::is_key(member));
         let at = if operation == Operation::Generation && !is_key { before.unwrap_or(first) } else { 0 };
         let leg = all.swap_remove(at.min(all.len() - 1));

@@ -1,11 +1,13 @@
 //! Calls with more than one way: pools, what goes along to another member and what does not, and breakers.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use relay_core::breaker;
 use relay_core::config::{Pool, Upstream as Entry, UpstreamChoice};
-use relay_core::event::Event;
+use relay_core::event::{CallId, Event};
 use relay_core::router::Strategy;
 use relay_core::{Config, Profile};
 use relay_sim::fixtures::codex as wire;
@@ -291,8 +293,9 @@ async fn the_one_with_the_fewest_calls_is_asked_where_that_is_wanted() {
 
 #[tokio::test]
 async fn a_member_at_which_nobody_waits_is_asked_while_many_wait_at_the_first() {
-    let well = std::time::Instant::now() + ms(400);
-    let later = Script::by(move |_, _| if std::time::Instant::now() < well { busy() } else { answers("y") });
+    let well = Arc::new(AtomicBool::new(false));
+    let is_well = Arc::clone(&well);
+    let later = Script::by(move |_, _| if is_well.load(Ordering::Relaxed) { answers("y") } else { busy() });
     let (one, other, mut config) = two(busy(), later).await;
     for profile in config.profiles.values_mut() {
         profile.gate = Some(relay_core::gate::Preset::Interactive);
@@ -307,6 +310,11 @@ async fn a_member_at_which_nobody_waits_is_asked_while_many_wait_at_the_first() 
         client.send(&session(name, TURN)).await.unwrap();
         clients.push(client);
     }
+    let stands = |events: &[(CallId, Event)], call| {
+        events.iter().any(|(id, event)| id.0 == call && matches!(event, Event::InLine { .. }))
+    };
+    bench.until(|events| (1..=6).all(|call| stands(events, call))).await;
+    well.store(true, Ordering::Relaxed);
     for client in &mut clients {
         gets(client, &stream_bytes(&wire::turn("y"))).await;
     }
