@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{NameIn, is_full};
 
-/// Members that bind where they hold anything.
+/// Members that bind where they hold anything, as the [`KEYS`] do.
 const BINDING: &[&str] = &[
     // OpenAI: what it keeps, and what it has sealed.
     "previous_response_id",
@@ -27,7 +27,6 @@ const BINDING: &[&str] = &[
     "assistant_id",
     // Anthropic: thoughts are signed, the hidden ones sealed.
     "signature",
-    "mcp_servers",
     // Gemini.
     "cachedContent",
     "cached_content",
@@ -39,33 +38,10 @@ const BINDING: &[&str] = &[
     "vertex_rag_store",
     // OpenRouter: thoughts, some of them sealed.
     "reasoning_details",
-    // Azure: where its data lies, with the keys to it.
-    "data_sources",
-    "dataSources",
-    "server_url",
-    "connector_id",
-    "authorization_token",
-    "authorization",
-    "authentication",
-    "authConfig",
-    "auth_config",
-    "apiAuth",
-    "api_auth",
-    "api_key",
-    "apiKey",
-    "access_token",
-    "client_secret",
-    "password",
-    "headers",
-    "extra_headers",
-    "extra_body",
-    "aws_secret_access_key",
-    "aws_session_token",
-    "vertex_credentials",
 ];
 
-/// Those of them with keys for somebody else, which the service is to show there: who holds them is the client's choice,
-/// and that is the place of its own credential.
+/// Members with keys for somebody else, which the service is to show there: who holds them is the client's choice, and that
+/// is the place of its own credential.
 const KEYS: &[&str] = &[
     "mcp_servers",
     "data_sources",
@@ -117,16 +93,16 @@ const OWN: &[&str] = &[
 
 /// All names that are looked for, in one list, since a name is read once.
 const NAMES: &[&str] = &{
-    let mut names = [""; BINDING.len() + OWN.len() + 3];
-    let (mut at, mut from) = (0, 0);
-    while from < BINDING.len() {
-        names[at] = BINDING[from];
-        (at, from) = (at + 1, from + 1);
-    }
-    from = 0;
-    while from < OWN.len() {
-        names[at] = OWN[from];
-        (at, from) = (at + 1, from + 1);
+    let lists = [BINDING, KEYS, OWN];
+    let mut names = [""; BINDING.len() + KEYS.len() + OWN.len() + 3];
+    let (mut at, mut list) = (0, 0);
+    while list < lists.len() {
+        let mut from = 0;
+        while from < lists[list].len() {
+            names[at] = lists[list][from];
+            (at, from) = (at + 1, from + 1);
+        }
+        list += 1;
     }
     (names[at], names[at + 1], names[at + 2]) = ("type", "prompt", "input");
     names
@@ -332,8 +308,8 @@ mod tests {
     proptest! {
         /// However deep it lies, it is found.
         #[test]
-        fn it_is_found_at_any_depth(depth in 0_usize..50, at in 0_usize..BINDING.len()) {
-            let name = BINDING[at];
+        fn it_is_found_at_any_depth(depth in 0_usize..50, at in 0_usize..BINDING.len() + KEYS.len()) {
+            let name = BINDING.iter().chain(KEYS).nth(at).copied().unwrap_or_default();
             let inner = format!(r#"{{"{name}":"x"}}"#);
             let body = format!("{}{inner}{}", r#"{"a":[1,"#.repeat(depth), "]}".repeat(depth));
             prop_assert_eq!(of(&body), Some(name));
