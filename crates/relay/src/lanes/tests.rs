@@ -1,7 +1,7 @@
 use std::time::SystemTime;
 
 use relay_core::fault::Fault;
-use relay_core::gate::{Class, Preset, Report};
+use relay_core::gate::{Arrival, Class, Preset, Refusal, Report, Settled};
 
 use super::*;
 use crate::clock::{SystemClock, TokioClock};
