@@ -52,8 +52,9 @@ pub(crate) struct Drive {
 enum Sent {
     /// The answer belongs to the client; the verdict where its end was heard already.
     Served(Answer, Option<Verdict>),
-    /// It failed; the answer that told of it, if one did.
-    Failed(Failure, Option<Answer>),
+    /// It failed; the answer that told of it, if one did. Apart, since most calls have none, and what a call holds while it
+    /// is under way costs all of them.
+    Failed(Failure, Option<Box<Answer>>),
     /// The client's own upload broke off: whatever it would be told, it is gone.
     Left,
 }
@@ -63,40 +64,44 @@ impl Drive {
     ///
     /// # Errors
     /// Where the client's connection is to be cut.
-    pub(crate) async fn run(mut self) -> Result<Response<ReplyBody>, Abort> {
-        let mut told: Option<Answer> = None;
-        loop {
-            let now = self.open.now();
-            let step = self.open.call().next(now);
-            self.open.emit_pending();
-            match step {
-                Step::Wait(waiting) => match self.wait(waiting, told.take()).await {
-                    (Waited::Over | Waited::Again, answer) => told = answer,
-                    (Waited::Notice, _) => return Ok(self.notice()),
-                },
-                Step::Send { fresh, .. } => match self.send(fresh).await {
-                    Sent::Served(answer, ending) => return Ok(self.serve(answer, ending)),
-                    // What drops the call says that the client left.
-                    Sent::Left => return Err(Abort::Broken),
-                    Sent::Failed(failure, answer) => {
-                        told = answer;
-                        let failure = self.renewed(failure).await;
-                        if self.open.call().parks(&failure).is_some() {
-                            let (open, by) = (&self.open, self.speech());
-                            let spent = Box::pin(Spent::told(open, by, &failure, told.as_mut())).await;
-                            self.open.remember(spent);
+    pub(crate) fn run(mut self) -> impl Future<Output = Result<Response<ReplyBody>, Abort>> + Send {
+        // An `async fn` would hold all that is in here twice: as its argument, and as what it works with.
+        async move {
+            let mut told: Option<Box<Answer>> = None;
+            loop {
+                let now = self.open.now();
+                let step = self.open.call().next(now);
+                self.open.emit_pending();
+                match step {
+                    Step::Wait(waiting) => match self.wait(waiting, told.take()).await {
+                        (Waited::Over | Waited::Again, answer) => told = answer,
+                        (Waited::Notice, _) => return Ok(self.notice()),
+                    },
+                    Step::Send { fresh, .. } => match self.send(fresh).await {
+                        Sent::Served(answer, ending) => return Ok(self.serve(answer, ending)),
+                        // What drops the call says that the client left.
+                        Sent::Left => return Err(Abort::Broken),
+                        Sent::Failed(failure, answer) => {
+                            told = answer;
+                            let failure = self.renewed(failure).await;
+                            if self.open.call().parks(&failure).is_some() {
+                                let (open, by) = (&self.open, self.speech());
+                                let spent =
+                                    Box::pin(Spent::told(open, by, &failure, told.as_deref_mut())).await;
+                                self.open.remember(spent);
+                            }
+                            self.failed(failure);
                         }
-                        self.failed(failure);
-                    }
-                },
-                Step::End(ending) => return self.finish(&ending, told),
+                    },
+                    Step::End(ending) => return self.finish(&ending, told),
+                }
             }
         }
     }
 
     /// Waits for the call's turn where it is the next to come, and keeps what it was answered: it is told should the
     /// turn not come in time.
-    async fn wait(&mut self, waiting: Waiting, told: Option<Answer>) -> (Waited, Option<Answer>) {
+    async fn wait(&mut self, waiting: Waiting, told: Option<Box<Answer>>) -> (Waited, Option<Box<Answer>>) {
         let now = self.open.now();
         self.order.legs.look_for_others(self.open.shared(), self.open.body(), now);
         match self.order.legs.next(false, now) {
@@ -121,8 +126,8 @@ impl Drive {
         &mut self,
         waiting: &Waiting,
         again: Option<Moment>,
-        mut told: Option<Answer>,
-    ) -> (Waited, Option<Answer>) {
+        mut told: Option<Box<Answer>>,
+    ) -> (Waited, Option<Box<Answer>>) {
         let now = self.open.now();
         // All others hold for longer still: what its own lane says is the last word, unless another model may take it.
         let is_last = again.is_some() && self.order.legs.holds_until(now) >= Some(waiting.bears);
@@ -204,7 +209,7 @@ impl Drive {
         let now = self.open.now();
         let may_renew = self.open.call().may_renew(now);
         if let Some(lent) = self.order.legs.leg().lent.as_ref().filter(|_| may_renew) {
-            failure.renewed = lent.renews(self.open.shared(), &failure).await;
+            failure.renewed = Box::pin(lent.renews(self.open.shared(), &failure)).await;
         }
         failure
     }
@@ -212,7 +217,8 @@ impl Drive {
     async fn send(&mut self, fresh: bool) -> Sent {
         let shared = Arc::clone(self.open.shared());
         let key = match &mut self.order.legs.leg_mut().lent {
-            Some(lent) => lent.key(&shared).await.map(Some),
+            // Rare, and large.
+            Some(lent) => Box::pin(lent.key(&shared)).await.map(Some),
             None => Ok(None),
         };
         let sent = self.open.now();
@@ -345,7 +351,7 @@ impl Drive {
                 Sent::Failed(failure, None)
             }
             Verdict::Pass => Sent::Served(answer, None),
-            Verdict::Fault(failure) => Sent::Failed(*failure, Some(answer)),
+            Verdict::Fault(failure) => Sent::Failed(*failure, Some(Box::new(answer))),
             cut @ Verdict::Cut { .. } => Sent::Served(answer, Some(cut)),
         }
     }
@@ -437,7 +443,7 @@ impl Drive {
         spent.response(self.speech(), self.open.now())
     }
 
-    fn finish(mut self, ending: &Ending, told: Option<Answer>) -> Result<Response<ReplyBody>, Abort> {
+    fn finish(mut self, ending: &Ending, told: Option<Box<Answer>>) -> Result<Response<ReplyBody>, Abort> {
         let outcome = ending.outcome();
         self.names_circuits(ending);
         if let Some(answer) = &told {
@@ -453,7 +459,7 @@ impl Drive {
         match (said, told) {
             (Say::Upstream(touch), Some(mut answer)) => {
                 answer.release();
-                Ok(self.reply(answer, outcome, None, touch))
+                Ok(self.reply(*answer, outcome, None, touch))
             }
             (Say::Cut, Some(mut answer)) => {
                 let mut head = take_head(&mut answer, Touch::default());
@@ -461,7 +467,7 @@ impl Drive {
                 self.open.close(outcome);
                 // With all that it announced, it would look whole.
                 head.headers.remove(http::header::CONTENT_LENGTH);
-                Ok(Response::from_parts(head, ReplyBody::cutting(answer)))
+                Ok(Response::from_parts(head, ReplyBody::cutting(*answer)))
             }
             (Say::Cut | Say::Upstream(_), None) => {
                 let Some(response) = remembered else {
@@ -532,3 +538,18 @@ fn take_head(answer: &mut Answer, touch: Touch) -> http::response::Parts {
 
 /// How long a client that is told of an error of ours may go on uploading.
 pub(crate) const DRAIN: (usize, Duration) = (4 << 20, Duration::from_secs(2));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<A, F: Future>(_: impl Fn(A) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Each call has one of its own from its first byte to its answer, and it is copied once.
+    #[test]
+    fn what_carries_a_call_stays_small() {
+        assert!(size(Drive::run) <= 6 * 1024, "{}", size(Drive::run));
+    }
+}
