@@ -49,6 +49,10 @@ pub(crate) struct Drive {
     pub(crate) circuits: String,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the usual end of a send is the large one, and it is held once"
+)]
 enum Sent {
     /// The answer belongs to the client; the verdict where its end was heard already.
     Served(Answer, Option<Verdict>),
@@ -64,8 +68,11 @@ impl Drive {
     ///
     /// # Errors
     /// Where the client's connection is to be cut.
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an `async fn` holds what it was handed twice: as its argument, and as what it works with"
+    )]
     pub(crate) fn run(mut self) -> impl Future<Output = Result<Response<ReplyBody>, Abort>> + Send {
-        // An `async fn` would hold all that is in here twice: as its argument, and as what it works with.
         async move {
             let mut told: Option<Box<Answer>> = None;
             loop {
