@@ -53,6 +53,17 @@ pub enum Circuit {
     Open(Moment),
 }
 
+/// How a send goes past it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passage {
+    /// Like any other.
+    Free,
+    /// As the probe.
+    Probe,
+    /// It does not: the breaker is open, or another one probes.
+    Barred,
+}
+
 /// What became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
@@ -141,7 +152,16 @@ impl Breaker {
         }
     }
 
-    /// A send begins: the probe, where it is half open. True: it is one.
+    /// A send is about to begin that heeds it. Of many that come as the pause ends, one goes.
+    pub fn passes(&mut self, now: Moment) -> Passage {
+        match self.circuit(now) {
+            Circuit::Closed => Passage::Free,
+            Circuit::HalfOpen if self.sends(now) => Passage::Probe,
+            Circuit::HalfOpen | Circuit::Open(_) => Passage::Barred,
+        }
+    }
+
+    /// A send begins, whether it was asked or not: the probe, where it is half open. True: it is one.
     pub fn sends(&mut self, now: Moment) -> bool {
         match &mut self.state {
             State::Open { until, probe, .. } if now >= *until => {

@@ -304,6 +304,38 @@ impl Call {
         }
     }
 
+    /// What it is sent with has to be had first. That is a part of sending, as the making of a connection is: whatever
+    /// its patience, it waits for so long.
+    pub fn prepares(&mut self, at_least: Duration) {
+        let by = self.since + at_least;
+        let by = self.deadline.map_or(by, |deadline| by.min(deadline));
+        if let State::Waiting(waiting) = &mut self.state {
+            waiting.until = waiting.until.max(by);
+        }
+    }
+
+    /// That was not had in time. Whoever had an answer gets that.
+    pub fn unprepared(&mut self, failure: Failure, now: Moment) {
+        if matches!(self.state, State::Waiting(_)) {
+            self.over(now);
+            self.last.get_or_insert_with(|| Box::new(failure));
+            self.state = State::Done(self.given_up(Stop::PatienceSpent));
+        }
+    }
+
+    /// It waited so long, during its send, for what may be worth another one.
+    pub fn renews(&mut self, wait: Duration) {
+        self.waited = self.waited.saturating_add(wait);
+        self.borne = self.borne.saturating_add(wait);
+    }
+
+    /// Until when its send may wait for that: as for what is had before a send.
+    #[must_use]
+    pub fn renews_by(&self, at_least: Duration, now: Moment) -> Moment {
+        let by = now + self.patience.saturating_sub(self.borne).max(at_least);
+        self.deadline.map_or(by, |deadline| by.min(deadline))
+    }
+
     /// Whether it waits until then, if it has to.
     #[must_use]
     pub fn bears_until(&self, at: Moment, now: Moment) -> bool {

@@ -152,13 +152,16 @@ pub enum Left {
     Shut,
     /// Its breaker is open.
     CircuitOpen,
+    /// The relay's own credential for it is being renewed.
+    Credential,
     /// One that is preferred takes calls again.
     Preferred,
 }
 
 impl Left {
     /// Every one.
-    pub const ALL: [Self; 4] = [Self::Failed, Self::Shut, Self::CircuitOpen, Self::Preferred];
+    pub const ALL: [Self; 5] =
+        [Self::Failed, Self::Shut, Self::CircuitOpen, Self::Credential, Self::Preferred];
 
     /// The name in logs and records.
     #[must_use]
@@ -167,6 +170,7 @@ impl Left {
             Self::Failed => "failed",
             Self::Shut => "shut",
             Self::CircuitOpen => "circuit_open",
+            Self::Credential => "credential",
             Self::Preferred => "preferred",
         }
     }

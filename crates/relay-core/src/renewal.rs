@@ -71,6 +71,17 @@ pub enum Refused {
     Stays,
 }
 
+/// Whether a call would get the value at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outlook {
+    /// It would, or hears at once that there is none, or is the first to ask.
+    Fair,
+    /// A renewal has been under way since then, and it would wait for that.
+    Awaited(Moment),
+    /// The last renewal failed, and none begins before.
+    Paused(Moment),
+}
+
 /// What a renewal brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Renewed {
@@ -85,7 +96,8 @@ pub struct Renewed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Resting,
-    Renewing,
+    /// Since then.
+    Renewing(Moment),
     Pausing(Moment),
     Spent,
 }
@@ -124,9 +136,24 @@ impl Renewal {
         self.number
     }
 
+    /// What a call that needs the value would meet, without asking for it.
+    #[must_use]
+    pub fn outlook(&self, now: Moment) -> Outlook {
+        match self.phase {
+            _ if self.is_good(now) => Outlook::Fair,
+            Phase::Renewing(since) => Outlook::Awaited(since),
+            Phase::Pausing(until) if now < until => Outlook::Paused(until),
+            Phase::Resting | Phase::Pausing(_) | Phase::Spent => Outlook::Fair,
+        }
+    }
+
+    fn is_good(&self, now: Moment) -> bool {
+        self.number > 0 && self.good_until.is_none_or(|until| now < until)
+    }
+
     /// A call needs the value.
     pub fn need(&mut self, now: Moment) -> Need {
-        let is_good = self.number > 0 && self.good_until.is_none_or(|until| now < until);
+        let is_good = self.is_good(now);
         let is_due = !is_good || self.renew_from.is_some_and(|from| now >= from);
         if let Phase::Pausing(until) = self.phase
             && now >= until
@@ -135,11 +162,11 @@ impl Renewal {
         }
         match self.phase {
             Phase::Resting if is_due && self.terms.renewable => {
-                self.phase = Phase::Renewing;
+                self.phase = Phase::Renewing(now);
                 if is_good { Need::TakeAndRenew } else { Need::Renew }
             }
             _ if is_good => Need::Take,
-            Phase::Renewing => Need::Wait,
+            Phase::Renewing(_) => Need::Wait,
             Phase::Pausing(until) => Need::Pause(until.since(now)),
             Phase::Resting | Phase::Spent => Need::Never,
         }
@@ -152,13 +179,13 @@ impl Renewal {
         }
         let is_fresh = self.issued.is_some_and(|issued| now.since(issued) < self.terms.apart);
         match self.phase {
-            Phase::Renewing => Refused::Wait,
+            Phase::Renewing(_) => Refused::Wait,
             Phase::Resting if self.terms.renewable && !is_fresh => {
-                self.phase = Phase::Renewing;
+                self.phase = Phase::Renewing(now);
                 Refused::Renew
             }
             Phase::Pausing(until) if now >= until && !is_fresh => {
-                self.phase = Phase::Renewing;
+                self.phase = Phase::Renewing(now);
                 Refused::Renew
             }
             Phase::Resting | Phase::Pausing(_) | Phase::Spent => Refused::Stays,
@@ -237,6 +264,7 @@ mod tests {
         let mut renewal = Renewal::new(TERMS);
         assert_eq!(renewal.need(at(0)), Need::Renew);
         assert_eq!([renewal.need(at(0)), renewal.need(at(1))], [Need::Wait; 2]);
+        assert_eq!(renewal.outlook(at(1)), Outlook::Awaited(at(0)));
         renewal.renewed(issued(3600), at(2));
         assert_eq!((renewal.need(at(2)), renewal.number()), (Need::Take, 1));
     }
@@ -293,6 +321,7 @@ mod tests {
             assert_eq!(renewal.need(now), Need::Renew);
             renewal.failed(None, now, &mut dice);
             let Need::Pause(pause) = renewal.need(now) else { panic!("it pauses") };
+            assert_eq!(renewal.outlook(now), Outlook::Paused(now + pause));
             assert_eq!(renewal.refused(0, now), Refused::Stays);
             pauses.push(pause.as_secs());
             now = now + pause;
@@ -311,6 +340,7 @@ mod tests {
     fn a_value_that_is_still_good_is_used_whatever_its_renewal_meets() {
         let mut renewal = fresh(3600);
         assert_eq!(renewal.need(at(3550)), Need::TakeAndRenew);
+        assert_eq!(renewal.outlook(at(3550)), Outlook::Fair);
         renewal.failed(None, at(3551), &mut SeededDice::new(1));
         assert_eq!(renewal.need(at(3551)), Need::Take);
         assert_eq!(renewal.need(at(3553)), Need::TakeAndRenew);

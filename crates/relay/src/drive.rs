@@ -13,6 +13,7 @@ use relay_core::moment::Moment;
 use relay_core::preamble::{Asked, Head, Preamble, Verdict};
 use relay_core::retry_after::Advice;
 use relay_core::{Evidence, Fault, notice};
+use tokio::sync::watch;
 
 use crate::answer::Answer;
 use crate::body::{Passing, SendBody};
@@ -81,7 +82,7 @@ impl Drive {
                 self.open.emit_pending();
                 match step {
                     Step::Wait(waiting) => match self.wait(waiting, told.take()).await {
-                        (Waited::Over | Waited::Again, answer) => told = answer,
+                        (Waited::Turn | Waited::Over | Waited::Again, answer) => told = answer,
                         (Waited::Notice, _) => return Ok(self.notice()),
                     },
                     Step::Send { fresh, .. } => match self.send(fresh).await {
@@ -112,7 +113,13 @@ impl Drive {
         let now = self.open.now();
         self.order.legs.look_for_others(self.open.shared(), self.open.body(), now);
         match self.order.legs.next(false, now) {
-            Next::Stay { again } => self.wait_in_line(&waiting, again, told).await,
+            Next::Stay { again } => match self.lacks() {
+                Some(renewal) => {
+                    Box::pin(self.await_credential(renewal, again)).await;
+                    (Waited::Again, told)
+                }
+                None => self.wait_in_line(&waiting, again, told).await,
+            },
             Next::Go { leg, why } => {
                 self.go(leg, why);
                 (Waited::Again, told)
@@ -156,7 +163,36 @@ impl Drive {
         if !whole && let Some(answer) = told.take() {
             answer.recycle();
         }
+        if waited == Waited::Turn {
+            let is_ready = self.lacks().is_none();
+            if !(is_ready && self.open.takes_turn(self.order.legs.heed_breakers())) {
+                self.open.gives_way();
+            }
+        }
         (waited, told)
+    }
+
+    /// Where the credential of the relay's own is not at hand that goes with the call: what tells that its renewal is over.
+    fn lacks(&mut self) -> Option<watch::Receiver<u64>> {
+        let lent = self.order.legs.leg_mut().lent.as_mut()?;
+        lent.prepare(self.open.shared())
+    }
+
+    /// Waits for the renewal of a credential, or until others may take the call.
+    async fn await_credential(&mut self, mut renewal: watch::Receiver<u64>, again: Option<Moment>) {
+        let at_least = self.open.shared().config.timeouts.connect;
+        self.open.call().prepares(at_least);
+        let Some(until) = self.open.call().waiting().map(|waiting| waiting.until) else { return };
+        let over = async { drop(renewal.changed().await) };
+        let is_over = self.open.rest_for(over, again.map_or(until, |again| again.min(until))).await;
+        let now = self.open.now();
+        if !is_over
+            && now >= until
+            && let Some(lent) = &self.order.legs.leg().lent
+        {
+            let late = lent.late();
+            self.open.call().unprepared(late, now);
+        }
     }
 
     /// Goes to another leg.
@@ -215,9 +251,19 @@ impl Drive {
     async fn renewed(&mut self, mut failure: Failure) -> Failure {
         let now = self.open.now();
         let may_renew = self.open.call().may_renew(now);
-        if let Some(lent) = self.order.legs.leg().lent.as_ref().filter(|_| may_renew) {
-            failure.renewed = Box::pin(lent.renews(self.open.shared(), &failure)).await;
-        }
+        let Some(lent) =
+            self.order.legs.leg().lent.as_ref().filter(|lent| may_renew && lent.is_refused(&failure))
+        else {
+            return failure;
+        };
+        let shared = Arc::clone(self.open.shared());
+        let by = self.open.call().renews_by(shared.config.timeouts.connect, now);
+        failure.renewed = tokio::select! {
+            renewed = Box::pin(lent.renews(&shared)) => renewed,
+            () = sleep_until(&*shared.clock, by) => false,
+        };
+        let waited = self.open.now().since(now);
+        self.open.call().renews(waited);
         failure
     }
 

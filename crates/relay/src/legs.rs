@@ -12,6 +12,7 @@ use relay_core::answer::words::{self, circuit};
 use relay_core::breaker::Circuit;
 use relay_core::dialect::Rule;
 use relay_core::event::{self, Left};
+use relay_core::renewal::Outlook;
 use relay_core::router::{Choice, Order, Standing, Strategy};
 use relay_core::units::show_duration;
 use relay_core::{Lang, Moment};
@@ -29,6 +30,9 @@ use crate::upstream::Ways;
 /// A call that waits where others could take it looks again so often.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// A credential that is renewed is there again so soon, as a rule; after that, others take the calls.
+const SOON: Duration = Duration::from_secs(2);
+
 /// One way for a call.
 pub(crate) struct Leg {
     pub(crate) target: Target,
@@ -45,6 +49,13 @@ pub(crate) struct Leg {
     pub(crate) weight: u32,
     /// It is for another model than the one that was asked for.
     pub(crate) instead: Option<Arc<Instead>>,
+}
+
+impl Leg {
+    /// Whether it has the credential that is sent there.
+    fn outlook(&self, now: Moment) -> Outlook {
+        self.lent.as_ref().map_or(Outlook::Fair, |lent| lent.outlook(now))
+    }
 }
 
 /// What this call has met on a leg.
@@ -213,7 +224,13 @@ impl Legs {
             let stands = leg.lane.stands(leg.weight, now);
             // Where it waits it is none of the others.
             let load = stands.load.saturating_sub(usize::from(at == self.at && self.waits));
-            Some(Standing { load, failures: met.failures, not_before: met.not_before, ..stands })
+            let (mut open, mut not_before) = (stands.open, met.not_before);
+            match leg.outlook(now) {
+                Outlook::Fair => {}
+                Outlook::Awaited(since) => open &= now.since(since) < SOON,
+                Outlook::Paused(until) => not_before = not_before.max(Some(until)),
+            }
+            Some(Standing { load, open, failures: met.failures, not_before, ..stands })
         };
         self.all.iter().enumerate().map(standing).collect()
     }
@@ -232,6 +249,11 @@ impl Legs {
     /// The call waits in its lane from here on.
     pub(crate) fn waits(&mut self) {
         self.waits = true;
+    }
+
+    /// It goes nowhere that a breaker is open.
+    pub(crate) const fn heed_breakers(&self) -> bool {
+        self.several.is_some() || self.alone
     }
 
     /// Until when the lane that the call is in sends nothing.
@@ -274,6 +296,7 @@ impl Legs {
                     _ if failed => Left::Failed,
                     _ if returns => Left::Preferred,
                     _ if is_cut_off => Left::CircuitOpen,
+                    _ if self.leg().outlook(now) != Outlook::Fair => Left::Credential,
                     Some(Standing { open: true, hold: None, .. }) => Left::Preferred,
                     Some(_) | None => Left::Shut,
                 };

@@ -94,6 +94,8 @@ pub(crate) struct Place {
 /// How a wait went on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waited {
+    /// Its turn has come, which it takes or leaves.
+    Turn,
     /// It is over.
     Over,
     /// The client is to be shown that it goes on.
@@ -198,10 +200,7 @@ impl OpenCall {
     ) -> Waited {
         let shared = Arc::clone(&self.shared);
         let mut turn = match self.take_turn(waiting) {
-            Turn::Now => {
-                self.granted();
-                return Waited::Over;
-            }
+            Turn::Now => return Waited::Turn,
             Turn::Later { turn, waiting: many, parked } => {
                 if let Some(many) = many {
                     self.call.stands_in_line(many, parked);
@@ -248,7 +247,7 @@ impl OpenCall {
             self.leaves_line();
         }
         match over {
-            Over::Told(Word::Go) => self.granted(),
+            Over::Told(Word::Go) => return Waited::Turn,
             // Others may not be.
             Over::Told(Word::Held | Word::Parked) if again.is_some() => return Waited::Again,
             Over::Told(Word::Held) => self.call.held_for_too_long(now),
@@ -267,15 +266,38 @@ impl OpenCall {
         Waited::Over
     }
 
-    /// Waits until a breaker lets a probe through, in no line.
+    /// Waits in no line, as for a breaker to let a probe through.
     pub(crate) async fn rest(&mut self, until: Moment) {
+        self.rest_for(pending(), until).await;
+    }
+
+    /// The same, until something is over; whether it is.
+    pub(crate) async fn rest_for(&mut self, what: impl Future<Output = ()>, until: Moment) -> bool {
         let shared = Arc::clone(&self.shared);
-        self.leaves_line();
-        self.turn = None;
+        self.gives_way();
         tokio::select! {
+            () = what => return true,
             () = sleep_until(&*shared.clock, until) => {}
             () = shared.draining() => self.call.drain(self.now()),
         }
+        false
+    }
+
+    /// It leaves its turn to others, or its place.
+    pub(crate) fn gives_way(&mut self) {
+        self.leaves_line();
+        self.turn = None;
+    }
+
+    /// It takes its turn, if the breaker of its upstream lets it; `heeds`: there is somewhere else to go, or it is to be
+    /// turned away.
+    pub(crate) fn takes_turn(&mut self, heeds: bool) -> bool {
+        let passes = !heeds || self.ticket.passes();
+        if passes {
+            let now = self.now();
+            self.call.granted(now);
+        }
+        passes
     }
 
     /// It goes to another upstream, where it is not to be sent before `own`.
@@ -337,12 +359,6 @@ impl OpenCall {
     /// Its number.
     pub(crate) const fn id(&self) -> CallId {
         self.id
-    }
-
-    /// Its turn has come.
-    fn granted(&mut self) {
-        let now = self.now();
-        self.call.granted(now);
     }
 
     /// Its turn has not come, and is not waited for any more.

@@ -149,11 +149,13 @@ proptest! {
             }
             match step {
                 0 if !matches!(circuit, Circuit::Open(_)) => {
-                    let probe = breaker.sends(at(now));
-                    prop_assert_eq!(probe, circuit == Circuit::HalfOpen);
+                    let passage = breaker.passes(at(now));
+                    let probe = passage == Passage::Probe;
+                    prop_assert!(probe == (circuit == Circuit::HalfOpen) && passage != Passage::Barred);
                     probes.push(probe);
                     if probe {
                         prop_assert!(matches!(breaker.circuit(at(now)), Circuit::Open(_)));
+                        prop_assert_eq!(breaker.passes(at(now)), Passage::Barred);
                     }
                 }
                 1 => if let Some(probed) = probes.pop() {

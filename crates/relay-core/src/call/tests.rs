@@ -4,6 +4,7 @@ mod in_line;
 mod moves;
 mod notices;
 mod parked;
+mod renewed;
 
 use super::*;
 use crate::evidence::Operation;
@@ -412,43 +413,6 @@ fn a_certificate_that_is_not_accepted_is_not_tried_again() {
     };
     play.sends([certificate]);
     assert_eq!(play.end(), "refused Barred(Certificate) never_sent");
-}
-
-/// A 401 for which the relay has a newer credential.
-fn renewed() -> Failure {
-    let refused = answered(401, Fault::Authentication, Evidence::Refused);
-    Failure { evidence: None, renewed: true, ..refused }
-}
-
-#[test]
-fn a_newer_credential_is_worth_one_send_at_once() {
-    for profile in [Profile::interactive(), Profile { gate: None, ..Profile::interactive() }] {
-        let mut play = Play::new(plan(profile));
-        play.sends([renewed()]);
-        assert!(matches!(play.call.next(play.now), Step::Wait(Waiting { not_before: None, .. })));
-        // It is a send like any other, and the last of its kind.
-        play.sends([renewed()]);
-        assert_eq!(play.end(), "passed authentication");
-        assert_eq!((play.closing().sends, play.closing().waited), (2, Duration::ZERO));
-    }
-}
-
-#[test]
-fn a_newer_credential_is_of_no_use_where_nothing_may_be_sent_again() {
-    let lost = Nature { kept: false, ..GENERATION };
-    let mut play = Play::new(Plan { nature: lost, ..plan(Profile::interactive()) });
-    play.sends([renewed()]);
-    assert_eq!(play.end(), "passed authentication");
-    let one = ProfileOverrides { sends: Some(Some(1)), ..ProfileOverrides::default() };
-    let mut play = Play::new(plan(one.apply(&Profile::interactive()).unwrap()));
-    play.sends([renewed()]);
-    assert_eq!(play.end(), "passed authentication");
-    // What is no generation was refused as surely, and no patience is needed.
-    let other = Nature { operation: Operation::Other, ..GENERATION };
-    let hurried = Profile { patience: Duration::ZERO, ..Profile::interactive() };
-    let mut play = Play::new(Plan { nature: other, ..plan(hurried) });
-    play.sends([renewed(), bad_request()]);
-    assert_eq!(play.end(), "passed bad_request");
 }
 
 #[test]

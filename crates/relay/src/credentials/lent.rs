@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, StatusCode};
+use relay_core::Moment;
 use relay_core::config::Secret;
 use relay_core::failure::{Failure, Told};
+use relay_core::renewal::Outlook;
+use tokio::sync::watch;
 
-use super::{Credential, Taken};
+use super::{Credential, Taken, lang, words};
 use crate::credential::{
     AccountKey, Verdict, judge, own_account_key, own_account_material, put, strip, without_query_key,
 };
@@ -21,6 +24,8 @@ pub(crate) struct Lent {
     credential: Arc<Credential>,
     /// The number of the value that it was sent with.
     number: u64,
+    /// What the next send goes with, or fails with.
+    ready: Option<Result<Taken, Box<Failure>>>,
 }
 
 /// The relay's own credential for a request that carries none, or whose own is replaced and taken out here.
@@ -44,7 +49,7 @@ impl Lent {
     /// That of an upstream, if it has one.
     pub(crate) fn of(shared: &Shared, upstream: &Upstream) -> Option<Self> {
         let credential = shared.credentials.named(upstream.credential.as_deref()?)?;
-        Some(Self { credential: Arc::clone(credential), number: 0 })
+        Some(Self { credential: Arc::clone(credential), number: 0, ready: None })
     }
 
     /// The account that requests with it act for.
@@ -61,31 +66,54 @@ impl Lent {
         self.credential.settings.header.as_ref()
     }
 
-    /// Its present value, to be sent next.
+    /// What a call would meet that came to need it now.
+    pub(crate) fn outlook(&self, now: Moment) -> Outlook {
+        self.credential.state().renewal.outlook(now)
+    }
+
+    /// Has the next send ready. Where it has to wait for a renewal, this tells of its end.
+    pub(crate) fn prepare(&mut self, shared: &Arc<Shared>) -> Option<watch::Receiver<u64>> {
+        match self.credential.take_now(shared) {
+            Ok(taken) => {
+                self.ready = Some(taken);
+                None
+            }
+            Err(ended) => Some(ended),
+        }
+    }
+
+    /// The failure of a call that does not wait for a renewal any longer.
+    pub(crate) fn late(&self) -> Failure {
+        self.credential.lacking(&words::awaited(lang()))
+    }
+
+    /// The value that was made ready, else the present one, to be sent next.
     ///
     /// # Errors
     /// Where there is none: what becomes of the call.
     pub(crate) async fn key(&mut self, shared: &Arc<Shared>) -> Result<Key, Box<Failure>> {
-        let Taken { value, number } = self.credential.take(shared).await?;
+        let Taken { value, number } = match self.ready.take() {
+            Some(ready) => ready?,
+            None => self.credential.take(shared).await?,
+        };
         self.number = number;
         Ok(Key { value, header: self.header().cloned() })
     }
 
-    /// Whether there is a newer value than the one that was refused with a 401. A 403 is no matter of the credential's
-    /// age.
-    pub(crate) async fn renews(&self, shared: &Arc<Shared>, failure: &Failure) -> bool {
-        is_refused(failure) && self.credential.refused(shared, self.number).await
+    /// Whether it was refused, as a 401 says. A 403 is no matter of the credential's age.
+    pub(crate) fn is_refused(&self, failure: &Failure) -> bool {
+        failure.status == Some(401) && failure.told == Told::ByStatus && failure.evidence.is_none()
+    }
+
+    /// Whether there is a newer value than the one that was refused.
+    pub(crate) async fn renews(&self, shared: &Arc<Shared>) -> bool {
+        self.credential.refused(shared, self.number).await
     }
 
     /// The same of an answer that is no call's.
     pub(crate) async fn renews_after(&self, shared: &Arc<Shared>, status: StatusCode) -> bool {
         status == StatusCode::UNAUTHORIZED && self.credential.refused(shared, self.number).await
     }
-}
-
-/// Whether the credential was not accepted, as far as the status tells.
-fn is_refused(failure: &Failure) -> bool {
-    failure.status == Some(401) && failure.told == Told::ByStatus && failure.evidence.is_none()
 }
 
 /// A value on its way into a request.

@@ -161,6 +161,7 @@ impl fmt::Debug for Credential {
 }
 
 /// The present value, and its number.
+#[derive(Debug, Clone)]
 struct Taken {
     value: Arc<Secret>,
     number: u64,
@@ -201,24 +202,35 @@ impl Credential {
     /// The value, once there is a good one.
     async fn take(self: &Arc<Self>, shared: &Arc<Shared>) -> Result<Taken, Box<Failure>> {
         loop {
-            let mut ended = self.ended.subscribe();
-            let need = self.need(shared);
-            match need {
-                Need::TakeAndRenew | Need::Renew => self.begin(shared),
-                Need::Take | Need::Wait | Need::Pause(_) | Need::Never => {}
+            match self.take_now(shared) {
+                Ok(taken) => return taken,
+                Err(mut ended) => drop(ended.changed().await),
             }
-            match need {
-                Need::Take | Need::TakeAndRenew => {
-                    let state = self.state();
-                    let number = state.renewal.number();
-                    // A value has a number, and a number a value.
-                    let Some(value) = state.value.clone() else { return Err(self.failure(&state, None)) };
-                    return Ok(Taken { value, number });
-                }
-                Need::Renew | Need::Wait => drop(ended.changed().await),
-                Need::Pause(left) => return Err(self.failure(&self.state(), Some(left))),
-                Need::Never => return Err(self.failure(&self.state(), None)),
+        }
+    }
+
+    /// The value, or what becomes of a call that gets none. `Err`: a renewal is under way, and this tells of its end.
+    fn take_now(
+        self: &Arc<Self>,
+        shared: &Arc<Shared>,
+    ) -> Result<Result<Taken, Box<Failure>>, watch::Receiver<u64>> {
+        let ended = self.ended.subscribe();
+        let need = self.need(shared);
+        match need {
+            Need::TakeAndRenew | Need::Renew => self.begin(shared),
+            Need::Take | Need::Wait | Need::Pause(_) | Need::Never => {}
+        }
+        match need {
+            Need::Take | Need::TakeAndRenew => {
+                let state = self.state();
+                let number = state.renewal.number();
+                // A value has a number, and a number a value.
+                let taken = state.value.clone().map(|value| Taken { value, number });
+                Ok(taken.ok_or_else(|| self.failure(&state, None)))
             }
+            Need::Renew | Need::Wait => Err(ended),
+            Need::Pause(left) => Ok(Err(self.failure(&self.state(), Some(left)))),
+            Need::Never => Ok(Err(self.failure(&self.state(), None))),
         }
     }
 
@@ -251,14 +263,20 @@ impl Credential {
             (None, Source::Key(Held::Variable { name, .. })) => words::variable_unset(lang(), name),
             (None, Source::Key(_) | Source::Command { .. } | Source::OAuth(_)) => words::broke_off(lang()),
         };
-        let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
-        let mut failure = failure.saying(words::about(lang(), &self.name, &why));
-        failure.code = Some(CREDENTIAL.into());
+        let mut failure = self.lacking(&why);
         match (left, state.trouble.as_ref().map(|trouble| trouble.kind)) {
             (Some(left), Some(Kind::Passing(_))) => failure.advice = Advice::Wait(left),
             (_, _) => failure.barred = Some(Bar::Credential),
         }
         Box::new(failure)
+    }
+
+    /// A send for which there is no value.
+    fn lacking(&self, why: &str) -> Failure {
+        let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
+        let mut failure = failure.saying(words::about(lang(), &self.name, why));
+        failure.code = Some(CREDENTIAL.into());
+        failure
     }
 
     /// Begins a renewal, of which there is one at a time. It is not that of the call which begins it: others wait for it,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use relay_core::breaker::{self, Breaker};
+use relay_core::breaker::{self, Breaker, Passage};
 use relay_core::call::Waiting;
 use relay_core::event::CallId;
 use relay_core::failure::Failure;
@@ -56,10 +56,23 @@ impl Ticket {
         self.lane.state().spent.clone()
     }
 
+    /// Its turn has come: whether the breaker lets it go, too. Of many whose turn comes at once, one is the probe.
+    pub(crate) fn passes(&mut self) -> bool {
+        let mut passage = Passage::Free;
+        if self.lane.strained.load(Ordering::Relaxed) {
+            self.lane.breaks(|breaker, now| {
+                passage = breaker.passes(now);
+                None
+            });
+        }
+        self.probes = passage == Passage::Probe;
+        passage != Passage::Barred
+    }
+
     /// Its send begins.
     pub(crate) fn sends(&mut self) {
         self.sent = true;
-        if self.lane.strained.load(Ordering::Relaxed) {
+        if !self.probes && self.lane.strained.load(Ordering::Relaxed) {
             let probes = &mut self.probes;
             self.lane.breaks(|breaker, now| {
                 *probes = breaker.sends(now);

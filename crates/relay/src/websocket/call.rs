@@ -165,27 +165,35 @@ impl Call<'_> {
     /// Waits for the call's turn. What the upstream says meanwhile belongs to a send that has failed.
     async fn wait(&mut self, waiting: &Waiting) -> Result<Wait, Parting> {
         let Session { client, upstream, .. } = &mut *self.session;
-        let mut turn = pin!(self.drive.open.wait(waiting, None, pending()));
-        loop {
-            let came = async {
-                tokio::select! {
-                    biased;
-                    waited = &mut turn => Err(waited),
-                    got = next_of(upstream) => Ok(got),
-                }
-            };
-            match client.awaits(came).await? {
-                Err(Waited::Over | Waited::Again) => return Ok(Wait::Over),
-                Err(Waited::Notice) => return Ok(Wait::Notice),
-                Ok(Got::Said(_) | Got::Left) => {}
-                Ok(Got::End(end)) => {
-                    self.end = Some(end);
-                    if self.goes_on {
-                        return Ok(Wait::Lost);
+        let waited = {
+            let mut turn = pin!(self.drive.open.wait(waiting, None, pending()));
+            loop {
+                let came = async {
+                    tokio::select! {
+                        biased;
+                        waited = &mut turn => Err(waited),
+                        got = next_of(upstream) => Ok(got),
+                    }
+                };
+                match client.awaits(came).await? {
+                    Err(waited) => break waited,
+                    Ok(Got::Said(_) | Got::Left) => {}
+                    Ok(Got::End(end)) => {
+                        self.end = Some(end);
+                        if self.goes_on {
+                            return Ok(Wait::Lost);
+                        }
                     }
                 }
             }
+        };
+        match waited {
+            // No other upstream takes what comes over a WebSocket.
+            Waited::Turn => drop(self.drive.open.takes_turn(false)),
+            Waited::Over | Waited::Again => {}
+            Waited::Notice => return Ok(Wait::Notice),
         }
+        Ok(Wait::Over)
     }
 
     /// Shows the client that its call is held, upon which it asks again over a connection of its own.

@@ -282,6 +282,7 @@ pub(crate) fn moved(lang: Lang, moved: &MovedRecord) -> String {
         "failed" => words::left_failed(lang),
         "shut" => words::left_shut(lang),
         "circuit_open" => words::left_circuit_open(lang),
+        "credential" => words::left_credential(lang),
         "preferred" => words::left_preferred(lang),
         other => other.to_owned(),
     };

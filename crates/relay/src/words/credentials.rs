@@ -111,6 +111,12 @@ relay_core::words! {
         zh: "续期中途中断";
     }
 
+    /// A call does not wait any longer for its renewal.
+    awaited() {
+        en: "its renewal still goes on";
+        zh: "仍在续期中";
+    }
+
     /// A token that could not be kept.
     unkept(name: &str, error: &str) {
         en: "the token of credential `{name}` could not be kept: {error}; after a restart its refresh token may be an old one";

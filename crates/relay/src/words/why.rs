@@ -138,6 +138,12 @@ relay_core::words! {
         zh: "之前的上游已断路";
     }
 
+    /// The relay's own credential for it is being renewed.
+    left_credential() {
+        en: "the credential for the one before is being renewed";
+        zh: "之前的上游的凭据正在续期";
+    }
+
     /// This one is preferred.
     left_preferred() {
         en: "it comes before the other, and takes calls again";

@@ -14,7 +14,7 @@ use relay_sim::fixtures::codex as wire;
 use relay_sim::script::stream_bytes;
 use relay_sim::{Refused, Reply, Request, Script, Seen, Signal, Upstream};
 
-use crate::lanes::{gets, sent};
+use crate::lanes::{gated, gets, sent, waits};
 use crate::started::Folder;
 use crate::support::{Bench, CONTINUED, TURN, fast, ms};
 
@@ -350,6 +350,66 @@ async fn while_one_probes_the_others_wait_for_what_it_tells() {
         gets(client, &stream_bytes(&wire::turn("x"))).await;
     }
     assert_eq!(up.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn a_turn_that_comes_while_the_breaker_is_open_is_not_taken() {
+    let door = Signal::new();
+    let fails = door.clone();
+    let script = Script::by(move |_, number| match number {
+        0 => Reply::status(500).json("{}").when(fails.clone()),
+        _ => answers("x"),
+    });
+    let up = Upstream::start(script).await.unwrap();
+    let mut config = gated(&up.url(), ms(50));
+    config.breaker = breaker::Rules { failures: 1, pause: ms(700), alone: true, ..breaker::Rules::default() };
+    let entry = Entry { max_running: Some(NonZeroU32::MIN), ..Entry::at(up.url().parse().unwrap()) };
+    config.upstream = Some(UpstreamChoice::Url(entry));
+    let bench = Bench::with(config).await;
+    let mut clients = vec![sent(&bench, &session("a", TURN)).await];
+    assert!(up.wait_for_requests(1, crate::support::SOON).await);
+    clients.push(sent(&bench, &session("b", TURN)).await);
+    waits(&bench, 1).await;
+    // The one place is free now, and nothing goes there for a while.
+    door.release();
+    for client in &mut clients {
+        gets(client, &stream_bytes(&wire::turn("x"))).await;
+    }
+    let seen = up.requests();
+    assert!(seen[1].at - seen[0].at >= ms(700), "{:?}", seen[1].at - seen[0].at);
+}
+
+#[tokio::test]
+async fn of_many_that_wait_as_the_pause_ends_one_probes_each_member() {
+    let door = Signal::new();
+    let script = |door: Signal| {
+        Script::by(move |_, number| match number {
+            0 => Reply::status(500).json("{}"),
+            1 => answers("x").when(door.clone()),
+            _ => answers("x"),
+        })
+    };
+    let (one, other, mut config) = two(script(door.clone()), script(door.clone())).await;
+    for profile in config.profiles.values_mut() {
+        profile.patience = Duration::from_secs(30);
+        profile.failed_sends = 2;
+    }
+    config.breaker = breaker::Rules { failures: 1, pause: ms(400), ..breaker::Rules::default() };
+    let bench = Bench::with(config).await;
+    assert_eq!(bench.ask(&ask()).await.status, 500);
+    let mut clients = Vec::new();
+    for number in 0..12 {
+        clients.push(sent(&bench, &session(&number.to_string(), TURN)).await);
+    }
+    for member in [&one, &other] {
+        assert!(member.wait_for_requests(2, crate::support::SOON).await);
+    }
+    tokio::time::sleep(ms(300)).await;
+    assert_eq!((one.requests().len(), other.requests().len()), (2, 2), "one probes each");
+    door.release();
+    for client in &mut clients {
+        gets(client, &stream_bytes(&wire::turn("x"))).await;
+    }
 }
 
 #[tokio::test]
