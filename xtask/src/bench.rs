@@ -1,10 +1,10 @@
 //! Builds the release programs and lets `relay-bench` measure them.
 
-use crate::command::{cargo, succeed};
 use crate::setup;
 use anyhow::Result;
 use std::path::Path;
 use std::process::Command;
+use xtask::command::{cargo, succeed};
 
 /// Measures the release program: `--instructions` counts, `--gate` measures the gate alone, `--crowd` plays a crowd at
 /// a service that is short of capacity, `--chaos` one at a pool of services that misbehave in every way, `--subscribers`

@@ -3,7 +3,6 @@
 //! Two profiles are built and no more: `dev` for the lints and the tests, `release` for everything that starts
 //! the relay as a program.
 
-use crate::command::{cargo, output, succeed, words, works};
 use crate::{bench, setup};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
@@ -13,6 +12,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use xtask::command::{cargo, output, succeed, words, works};
 
 /// One step: its name in `--only`, what it does for a human, and the doing.
 struct Check {

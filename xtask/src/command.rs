@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// A program to be started in `folder`, its words split at spaces.
-pub(crate) fn words(folder: &Path, line: &str) -> Command {
+pub fn words(folder: &Path, line: &str) -> Command {
     let mut parts = line.split_whitespace();
     let mut command = Command::new(parts.next().unwrap_or_default());
     command.args(parts).current_dir(folder);
@@ -16,7 +16,7 @@ pub(crate) fn words(folder: &Path, line: &str) -> Command {
 
 /// `cargo` in `folder`, without the variables that the Cargo which started us left behind:
 /// build scripts that watch them would run again and rebuild their dependents.
-pub(crate) fn cargo(folder: &Path, line: &str) -> Command {
+pub fn cargo(folder: &Path, line: &str) -> Command {
     let mut command = words(folder, &format!("cargo {line}"));
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
@@ -29,7 +29,7 @@ pub(crate) fn cargo(folder: &Path, line: &str) -> Command {
 }
 
 /// Runs it with our terminal; an exit status other than 0 is an error that names the command.
-pub(crate) fn succeed(command: &mut Command) -> Result<()> {
+pub fn succeed(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot start {}", shown(command)))?;
     if !status.success() {
         bail!("{} ended with {status}", shown(command));
@@ -38,7 +38,7 @@ pub(crate) fn succeed(command: &mut Command) -> Result<()> {
 }
 
 /// Runs it and returns what it wrote to stdout; stderr stays on our terminal.
-pub(crate) fn output(command: &mut Command) -> Result<String> {
+pub fn output(command: &mut Command) -> Result<String> {
     let done = command
         .stderr(Stdio::inherit())
         .output()
@@ -50,14 +50,14 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 }
 
 /// True if it starts and ends well; what it writes is nobody's business.
-pub(crate) fn works(command: &mut Command) -> bool {
+pub fn works(command: &mut Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
 /// Runs a download, up to four times: a registry that is busy for a moment fails no build.
 #[expect(clippy::print_stderr, reason = "a chore reports to the terminal it was started from")]
-pub(crate) fn download(mut command: impl FnMut() -> Command) -> Result<()> {
+pub fn download(mut command: impl FnMut() -> Command) -> Result<()> {
     for wait in [2, 5, 15] {
         match succeed(&mut command()) {
             Ok(()) => return Ok(()),

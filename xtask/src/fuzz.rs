@@ -4,12 +4,12 @@
 //! The committed corpora are only read. What a run learns stays in `target/fuzz/corpus`, what it finds goes to
 //! `fuzz/artifacts`.
 
-use crate::command::{cargo, download, succeed, works};
 use anyhow::{Context as _, Result, bail, ensure};
 use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use xtask::command::{cargo, download, succeed, works};
 
 /// The version of cargo-fuzz that is installed where it is missing.
 const VERSION: &str = "0.13.2";

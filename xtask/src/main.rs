@@ -25,7 +25,6 @@
 
 mod bench;
 mod checks;
-mod command;
 mod fuzz;
 mod mutate;
 mod setup;

@@ -5,7 +5,6 @@
 
 mod bugs;
 
-use crate::command::cargo;
 use anyhow::{Context as _, Result, ensure};
 use bugs::BUGS;
 use std::fs;
@@ -13,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use xtask::command::cargo;
 
 /// One bug.
 struct Bug {

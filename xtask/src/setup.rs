@@ -4,11 +4,11 @@
 //! Idempotent: a folder is left alone if it works and the list of pins it was made from has not changed. Debian packages
 //! are asked for only if a program is missing, and named in the message where we may not install them.
 
-use crate::command::{download, output, succeed, words, works};
 use anyhow::{Context as _, Result, bail, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use xtask::command::{download, output, succeed, words, works};
 
 /// (program, how to see that it works, Debian package)
 type Program = (&'static str, &'static str, &'static str);

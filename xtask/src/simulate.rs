@@ -1,8 +1,8 @@
 //! Builds `relay-worlds` as it runs fast, and starts it.
 
-use crate::command::{cargo, succeed};
 use anyhow::Result;
 use std::path::Path;
+use xtask::command::{cargo, succeed};
 
 /// Plays the gate in virtual time; all words go on to `relay-worlds`.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {

@@ -14,7 +14,7 @@ pub use self::flags::Flags;
 pub use self::leave::leave;
 pub use self::verbs::{ConfigArgs, ConfigVerb, Run, Verb};
 
-use clap::{Args, Command, CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{ArgAction, Args, Command, CommandFactory as _, FromArgMatches as _, Parser};
 use std::ffi::OsString;
 
 use relay_core::Lang;
@@ -30,6 +30,7 @@ const WIDEST: usize = 80;
 #[command(
     name = "steady-relay",
     version,
+    disable_version_flag = true,
     after_help = TOP_EXAMPLES,
     after_long_help = TOP_EXAMPLES,
 )]
@@ -40,6 +41,9 @@ pub struct Cli {
     /// How the program speaks, whatever it does.
     #[command(flatten)]
     everywhere: Everywhere,
+    /// Print the version; with `--json` also what it was built with, and how it was installed
+    #[arg(short = 'V', long, action = ArgAction::Version)]
+    version: Option<bool>,
     /// What the relay is told.
     #[command(flatten)]
     pub flags: Flags,

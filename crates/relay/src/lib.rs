@@ -35,6 +35,7 @@ pub mod history;
 mod hops;
 pub mod https;
 mod inbound;
+pub mod installed;
 mod interim;
 mod keepalive;
 mod kept;

@@ -5,12 +5,13 @@ mod verbs;
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use steady_relay::cli::{self, Asked, Cli, Verb};
 use steady_relay::{crash, words};
 
 use crate::verbs::{
     Failure, alerts, cert, completions, config, demo, diagnose, doctor, man, replay, run, say, selftest,
-    send, serve, service, setup, snapshots, status, top,
+    send, serve, service, setup, snapshots, status, top, version,
 };
 
 fn main() -> ExitCode {
@@ -19,8 +20,10 @@ fn main() -> ExitCode {
     words::speak(words::preferred(asked.lang, |name| std::env::var(name).ok(), words::of_system));
     asked.colour.write_global();
     std::panic::set_hook(Box::new(|info| say(&crash::words(info))));
+    let wants_json = line.iter().any(|word| word == "--json");
     let cli = match Cli::read(line) {
         Ok(cli) => cli,
+        Err(error) if error.kind() == ErrorKind::DisplayVersion && wants_json => return version::version(),
         Err(error) => return cli::leave(&error),
     };
     let ended = match cli.verb() {

@@ -24,6 +24,7 @@ pub(crate) mod snapshots;
 pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod top;
+pub(crate) mod version;
 #[cfg(feature = "history")]
 pub(crate) mod why;
 

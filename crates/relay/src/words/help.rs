@@ -5,6 +5,10 @@
 /// The texts of our own: English, Chinese.
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     (
+        "Print the version; with `--json` also what it was built with, and how it was installed",
+        "显示版本；加上 `--json` 还会显示构建特性和安装方式",
+    ),
+    (
         "A local relay that lets AI coding agents survive services that run out of capacity",
         "运行在本机的中继：模型服务容量不足时，让 AI 编程助手不中断",
     ),
@@ -510,7 +514,6 @@ pub(crate) const OF_CLAP: &[(&str, &str)] = &[
     ("Print help (see a summary with '-h')", "显示帮助（'-h' 显示摘要）"),
     ("Print this message or the help of the given subcommand(s)", "显示本帮助或指定命令的帮助"),
     ("Print help", "显示帮助"),
-    ("Print version", "显示版本"),
 ];
 
 /// The Chinese of a text.

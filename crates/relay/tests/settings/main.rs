@@ -22,5 +22,6 @@ mod reload;
 mod session;
 #[cfg(test)]
 mod verbs;
+mod version;
 #[cfg(test)]
 mod wishes;

@@ -1,0 +1,199 @@
+//! What the program knows of itself: its version, the commit and the target it was built from, its features, and how it
+//! came here, told by where it lies. Nobody is asked over the network whether there is a newer one.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde::Serialize;
+
+/// How it came here, and with that how a newer one would.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// A package of npm.
+    Npm,
+    /// A wheel, by pip.
+    Pip,
+    /// The same, in an environment of pipx.
+    Pipx,
+    /// The same, in one of `uv tool`.
+    Uv,
+    /// Homebrew.
+    Homebrew,
+    /// A package of Debian.
+    Deb,
+    /// `cargo install`.
+    Cargo,
+    /// Scoop.
+    Scoop,
+    /// winget.
+    Winget,
+    /// An image of a container.
+    Container,
+    /// An archive, or built by hand: nobody keeps track of it.
+    ByHand,
+}
+
+impl Way {
+    /// Every one.
+    pub const ALL: [Self; 11] = [
+        Self::Npm,
+        Self::Pip,
+        Self::Pipx,
+        Self::Uv,
+        Self::Homebrew,
+        Self::Deb,
+        Self::Cargo,
+        Self::Scoop,
+        Self::Winget,
+        Self::Container,
+        Self::ByHand,
+    ];
+
+    /// The one of a program that lies at `program`, links followed; `exists` tells of a file whether it is there.
+    #[must_use]
+    pub fn of(program: &Path, exists: impl Fn(&Path) -> bool) -> Self {
+        let folders: Vec<String> = program
+            .components()
+            .filter_map(|part| match part {
+                Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
+                Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+            })
+            .collect();
+        let has = |names: &[&str]| folders.windows(names.len()).any(|found| found == names);
+        match () {
+            () if has(&["node_modules", "@steady-relay"]) => Self::Npm,
+            () if has(&["pipx", "venvs"]) => Self::Pipx,
+            () if has(&["uv", "tools"]) => Self::Uv,
+            () if has(&["cellar"]) => Self::Homebrew,
+            () if has(&["scoop", "apps"]) => Self::Scoop,
+            () if has(&["winget", "packages"]) => Self::Winget,
+            () if has(&[".cargo", "bin"]) => Self::Cargo,
+            () if program == Path::new("/usr/bin/steady-relay")
+                && exists(Path::new("/var/lib/dpkg/info/steady-relay.list")) =>
+            {
+                Self::Deb
+            }
+            () if program == Path::new("/steady-relay") => Self::Container,
+            // A wheel puts it beside the interpreter.
+            () if ["python3", "python", "python.exe"]
+                .iter()
+                .any(|name| exists(&program.with_file_name(name)))
+                && !program.starts_with("/usr/bin") =>
+            {
+                Self::Pip
+            }
+            () => Self::ByHand,
+        }
+    }
+
+    /// What brings a newer one, to be typed; `None`: a newer one is put in the place of this one.
+    #[must_use]
+    pub const fn update(self) -> Option<&'static str> {
+        match self {
+            Self::Npm => Some("npm install -g steady-relay@latest"),
+            Self::Pip => Some("pip install --upgrade steady-relay"),
+            Self::Pipx => Some("pipx upgrade steady-relay"),
+            Self::Uv => Some("uv tool upgrade steady-relay"),
+            Self::Homebrew => Some("brew upgrade steady-relay"),
+            Self::Cargo => Some("cargo install --locked steady-relay"),
+            Self::Scoop => Some("scoop update steady-relay"),
+            Self::Winget => Some("winget upgrade SteadyRelay.SteadyRelay"),
+            Self::Deb | Self::Container | Self::ByHand => None,
+        }
+    }
+}
+
+/// All that it knows of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct About {
+    /// The version of this form.
+    pub v: u32,
+    /// `steady-relay`
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// The commit that it was built from, where whoever built it said so (`STEADY_RELAY_COMMIT`).
+    pub commit: Option<&'static str>,
+    /// System and processor that it was built for.
+    pub platform: String,
+    /// The features that it was built with.
+    pub features: Vec<&'static str>,
+    /// Where it lies.
+    pub program: Option<PathBuf>,
+    /// How it came there.
+    pub installed: Way,
+    /// What brings a newer one.
+    pub update: Option<&'static str>,
+}
+
+impl About {
+    /// The program that runs.
+    #[must_use]
+    pub fn this() -> Self {
+        let program = std::env::current_exe().ok();
+        let program = program.map(|path| path.canonicalize().unwrap_or(path));
+        let installed = program.as_deref().map_or(Way::ByHand, |path| Way::of(path, Path::exists));
+        let features = [
+            ("history", cfg!(feature = "history")),
+            ("otlp", cfg!(feature = "otlp")),
+            ("top", cfg!(feature = "top")),
+        ];
+        Self {
+            v: 1,
+            name: "steady-relay",
+            version: env!("CARGO_PKG_VERSION"),
+            commit: option_env!("STEADY_RELAY_COMMIT"),
+            platform: format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH),
+            features: features.into_iter().filter(|(_, is_in)| *is_in).map(|(name, _)| name).collect(),
+            program,
+            installed,
+            update: installed.update(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_it_lies_tells_how_it_came() {
+        let cases = [
+            (
+                "/usr/lib/node_modules/steady-relay/node_modules/@steady-relay/linux-x64/bin/steady-relay",
+                Way::Npm,
+            ),
+            ("/home/u/.npm/_npx/1/node_modules/@steady-relay/linux-x64/bin/steady-relay", Way::Npm),
+            ("/home/u/.local/share/pipx/venvs/steady-relay/bin/steady-relay", Way::Pipx),
+            ("/home/u/.local/share/uv/tools/steady-relay/bin/steady-relay", Way::Uv),
+            ("/opt/homebrew/Cellar/steady-relay/0.1.0/bin/steady-relay", Way::Homebrew),
+            ("/home/u/.cargo/bin/steady-relay", Way::Cargo),
+            ("/home/u/scoop/apps/steady-relay/current/steady-relay.exe", Way::Scoop),
+            ("/c/Users/u/AppData/Local/Microsoft/WinGet/Packages/SteadyRelay/steady-relay.exe", Way::Winget),
+            ("/steady-relay", Way::Container),
+            ("/usr/bin/steady-relay", Way::ByHand),
+            ("/home/u/relay/target/release/steady-relay", Way::ByHand),
+        ];
+        for (path, way) in cases {
+            assert_eq!(Way::of(Path::new(path), |_| false), way, "{path}");
+        }
+        let deb = |path: &Path| path == Path::new("/var/lib/dpkg/info/steady-relay.list");
+        assert_eq!(Way::of(Path::new("/usr/bin/steady-relay"), deb), Way::Deb);
+        let wheel = |path: &Path| path == Path::new("/home/u/venv/bin/python3");
+        assert_eq!(Way::of(Path::new("/home/u/venv/bin/steady-relay"), wheel), Way::Pip);
+        let distribution = |path: &Path| path == Path::new("/usr/bin/python3");
+        assert_eq!(Way::of(Path::new("/usr/bin/steady-relay"), distribution), Way::ByHand);
+    }
+
+    #[test]
+    fn whoever_keeps_track_of_it_has_a_command_that_names_it() {
+        for way in Way::ALL {
+            let by_hand = matches!(way, Way::Deb | Way::Container | Way::ByHand);
+            assert_eq!(way.update().is_none(), by_hand, "{way:?}");
+            assert!(
+                way.update().is_none_or(|it| it.to_lowercase().replace('.', "-").contains("steady")),
+                "{way:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! What the chores of the repository have in common.
+
+pub mod command;
