@@ -3,7 +3,7 @@
 //! Two profiles are built and no more: `dev` for the lints and the tests, `release` for everything that starts
 //! the relay as a program.
 
-use crate::{bench, setup};
+use crate::{bench, packages, setup};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ enum Done {
     Skipped(String),
 }
 
-const CHECKS: [Check; 16] = [
+const CHECKS: [Check; 17] = [
     Check { name: "setup", what: "real clients in target/test-env", run: setup },
     Check { name: "fmt", what: "formatting", run: fmt },
     Check { name: "clippy", what: "lints", run: clippy },
@@ -42,6 +42,7 @@ const CHECKS: [Check; 16] = [
     Check { name: "unit", what: "tests of the workspace", run: unit },
     Check { name: "otlp", what: "the feature that is off by default", run: otlp },
     Check { name: "release", what: "the program as it is shipped", run: release },
+    Check { name: "dist", what: "packages, installed where nothing else is", run: dist },
     Check { name: "cases", what: "wire cases on the release program", run: cases },
     Check {
         name: "peers",
@@ -64,8 +65,9 @@ const CHECKS: [Check; 16] = [
 ];
 
 /// Steps that a later one cannot do without.
-const NEEDS: [(&str, &[&str]); 5] = [
+const NEEDS: [(&str, &[&str]); 6] = [
     ("dashboard", &["setup"]),
+    ("dist", &["release"]),
     ("cases", &["release"]),
     ("peers", &["setup", "release"]),
     ("soak", &["release"]),
@@ -147,7 +149,9 @@ fn fmt(root: &Path) -> Result<Done> {
 fn clippy(root: &Path) -> Result<Done> {
     passed(&mut cargo(
         root,
-        &format!("clippy {CLIENT_TESTS},xtask/soak,relay-bench/chaos --all-targets -- -D warnings"),
+        &format!(
+            "clippy {CLIENT_TESTS},xtask/soak,xtask/dist,relay-bench/chaos --all-targets -- -D warnings"
+        ),
     ))
 }
 
@@ -346,6 +350,14 @@ fn failed_cases(lines: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// Plays `websockets` and `wsproto` as clients of the release program and as the service behind it.
+fn dist(root: &Path) -> Result<Done> {
+    if !cfg!(target_os = "linux") {
+        return Ok(Done::Skipped("packages are tried on Linux".to_owned()));
+    }
+    packages::check(root, &root.join("target/release/steady-relay"))?;
+    Ok(Done::Passed)
+}
+
 fn peers(root: &Path) -> Result<Done> {
     let python = root.join("target/test-env/python/bin/python");
     if !works(Command::new(&python).args(["-c", "import websockets, wsproto"])) {

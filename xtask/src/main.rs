@@ -3,7 +3,7 @@
 //! ```text
 //! cargo xtask test                   install what the tests need, then run every check
 //! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core dashboard unit release cases
-//!                                    otlp peers soak instructions crowd chaos clients)
+//!                                    otlp dist peers soak instructions crowd chaos clients)
 //! cargo xtask soak --minutes 5       the release program under load for so long; 1 unless said
 //! cargo xtask bench --quick          the release program beside a direct connection and a bare proxy
 //! cargo xtask bench --ws             the same over WebSocket, beside a plain tunnel
@@ -14,19 +14,21 @@
 //! cargo xtask bench --chaos          fifty at a pool of services that misbehave in every way
 //! cargo xtask mutate [WORD]           bugs planted in the gate one by one; its tests are to catch them all
 //! cargo xtask simulate --check       the gate in virtual time, beside other policies and its targets
+//! cargo xtask dist                   archives, .deb, npm, container, manifests, checksums
 //! cargo xtask setup                  only install
 //! cargo xtask fuzz [--minutes N] [TARGET]
 //! ```
 //!
 //! `setup` brings the real clients into `target/test-env` and what the dashboard is built with into its folder, `checks` is the list of steps in their order,
-//! `fuzz` runs the fuzz targets, `bench` measures, `mutate` breaks, `simulate` plays, `command` starts programs. The
-//! load of the soak is a program of its own, in `soak/`. Nothing here is part of the relay.
+//! `fuzz` runs the fuzz targets, `bench` measures, `mutate` breaks, `simulate` plays, `packages` tries what `dist/` makes. The
+//! load of the soak is a program of its own, in `soak/`, and so is what makes the packages, in `dist/`. Nothing here is part of the relay.
 #![expect(clippy::print_stderr, reason = "a chore reports to the terminal it was started from")]
 
 mod bench;
 mod checks;
 mod fuzz;
 mod mutate;
+mod packages;
 mod setup;
 mod simulate;
 
@@ -36,7 +38,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | soak [--minutes N] | bench [--rounds N] [--quick] | \
      bench --ws [--rounds N] [--quick] | bench --instructions | bench --gate | bench --subscribers | bench --crowd [OPTIONS] | \
-     bench --chaos [OPTIONS] | mutate [WORD] | simulate [--help] | \
+     bench --chaos [OPTIONS] | mutate [WORD] | simulate [--help] | dist [OPTIONS] | \
      setup | fuzz [--minutes N] [TARGET]";
 
 fn main() -> ExitCode {
@@ -64,6 +66,7 @@ fn run(args: &[String]) -> Result<()> {
         ["mutate"] => mutate::run(&root, ""),
         ["mutate", word] => mutate::run(&root, word),
         ["bench", words @ ..] => bench::run(&root, words),
+        ["dist", words @ ..] => packages::make(&root, words),
         ["simulate", words @ ..] => simulate::run(&root, words),
         ["fuzz", words @ ..] => fuzz::run(&root, words),
         _ => bail!("{USAGE}\nsteps: {}", checks::names().join(" ")),

@@ -95,7 +95,9 @@ impl Way {
             Self::Pipx => Some("pipx upgrade steady-relay"),
             Self::Uv => Some("uv tool upgrade steady-relay"),
             Self::Homebrew => Some("brew upgrade steady-relay"),
-            Self::Cargo => Some("cargo install --locked steady-relay"),
+            Self::Cargo => {
+                Some("cargo install --locked --git https://github.com/steady-relay/steady-relay steady-relay")
+            }
             Self::Scoop => Some("scoop update steady-relay"),
             Self::Winget => Some("winget upgrade SteadyRelay.SteadyRelay"),
             Self::Deb | Self::Container | Self::ByHand => None,

@@ -38,6 +38,7 @@ pub(crate) fn program(root: &Path, product: &Product, target: &Target) -> Result
     command
         .env("CARGO_TARGET_DIR", &folder)
         .env("RUSTFLAGS", flags.join(" "))
+        .env("STEADY_RELAY_COMMIT", output(&mut words(root, "git rev-parse HEAD"))?.trim())
         .env("SOURCE_DATE_EPOCH", product.epoch.to_string());
     if !target.is_windows() {
         command.env("CFLAGS", c_flags);

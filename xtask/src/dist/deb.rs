@@ -63,7 +63,7 @@ fn placed(product: &Product, stage: &Stage) -> Result<Vec<Placed>> {
             Kind::Completion(Shell::Bash) => format!("usr/share/bash-completion/completions/{}", file.name),
             Kind::Completion(Shell::Zsh) => format!("usr/share/zsh/vendor-completions/{}", file.name),
             Kind::Completion(Shell::Fish) => format!("usr/share/fish/vendor_completions.d/{}", file.name),
-            Kind::Completion(Shell::PowerShell) => continue,
+            Kind::Completion(Shell::Pwsh) => continue,
         };
         let bytes = if path.ends_with(".gz") { gzipped(&file.bytes)? } else { file.bytes.clone() };
         files.push((path, file.mode(), bytes));

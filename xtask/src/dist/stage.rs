@@ -26,11 +26,11 @@ pub(crate) enum Shell {
     Bash,
     Zsh,
     Fish,
-    PowerShell,
+    Pwsh,
 }
 
 impl Shell {
-    const ALL: [Self; 4] = [Self::Bash, Self::Zsh, Self::Fish, Self::PowerShell];
+    const ALL: [Self; 4] = [Self::Bash, Self::Zsh, Self::Fish, Self::Pwsh];
 
     /// What the program calls it, and how the shell wants the file named.
     fn names(self, program: &str) -> (&'static str, String) {
@@ -38,7 +38,7 @@ impl Shell {
             Self::Bash => ("bash", program.to_owned()),
             Self::Zsh => ("zsh", format!("_{program}")),
             Self::Fish => ("fish", format!("{program}.fish")),
-            Self::PowerShell => ("powershell", format!("_{program}.ps1")),
+            Self::Pwsh => ("powershell", format!("_{program}.ps1")),
         }
     }
 
