@@ -358,6 +358,26 @@ fn dist(root: &Path) -> Result<Done> {
     Ok(Done::Passed)
 }
 
+/// Builds what is handed out twice, from sources that lie in two places, and tries it, in an empty root as well.
+pub(crate) fn dist_twice(root: &Path) -> Result<()> {
+    ensure!(cfg!(target_os = "linux"), "packages are tried on Linux");
+    packages::make(root, &[])?;
+    let elsewhere = root.join("target/dist-elsewhere");
+    if elsewhere.exists() {
+        fs::remove_dir_all(&elsewhere).context("cannot clear target/dist-elsewhere")?;
+    }
+    succeed(words(root, "git clone --quiet . target/dist-elsewhere").env_remove("GIT_DIR"))?;
+    packages::make(&elsewhere, &[])?;
+    let built = format!("target/dist-build/{}/release/steady-relay", packages::triple());
+    let (one, other) = (root.join(&built), elsewhere.join(&built));
+    ensure!(fs::read(&one)? == fs::read(&other)?, "built in another place the program is another one");
+    packages::check(root, &one)?;
+    let mut empty = Command::new("python3");
+    empty.current_dir(root).arg("tests/peers/empty_root.py").arg(&one);
+    succeed(&mut isolated(root, &empty)?)?;
+    fs::remove_dir_all(&elsewhere).context("cannot clear target/dist-elsewhere")
+}
+
 fn peers(root: &Path) -> Result<Done> {
     let python = root.join("target/test-env/python/bin/python");
     if !works(Command::new(&python).args(["-c", "import websockets, wsproto"])) {

@@ -15,6 +15,7 @@
 //! cargo xtask mutate [WORD]           bugs planted in the gate one by one; its tests are to catch them all
 //! cargo xtask simulate --check       the gate in virtual time, beside other policies and its targets
 //! cargo xtask dist                   archives, .deb, npm, container, manifests, checksums
+//! cargo xtask dist --check           the same built twice, in two places, compared and tried; half an hour
 //! cargo xtask setup                  only install
 //! cargo xtask fuzz [--minutes N] [TARGET]
 //! ```
@@ -66,6 +67,7 @@ fn run(args: &[String]) -> Result<()> {
         ["mutate"] => mutate::run(&root, ""),
         ["mutate", word] => mutate::run(&root, word),
         ["bench", words @ ..] => bench::run(&root, words),
+        ["dist", "--check"] => checks::dist_twice(&root),
         ["dist", words @ ..] => packages::make(&root, words),
         ["simulate", words @ ..] => simulate::run(&root, words),
         ["fuzz", words @ ..] => fuzz::run(&root, words),

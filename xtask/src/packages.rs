@@ -203,7 +203,8 @@ fn about(program: &Path, way: &str) -> Result<()> {
     Ok(())
 }
 
-fn triple() -> String {
+/// The name of this system's target.
+pub(crate) fn triple() -> String {
     format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
 }
 
