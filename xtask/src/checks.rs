@@ -28,12 +28,13 @@ enum Done {
     Skipped(String),
 }
 
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 18] = [
     Check { name: "setup", what: "real clients in target/test-env", run: setup },
     Check { name: "fmt", what: "formatting", run: fmt },
     Check { name: "clippy", what: "lints", run: clippy },
     Check { name: "doc", what: "documentation, private items too", run: doc },
     Check { name: "core", what: "the deciding core depends on nothing that acts", run: core },
+    Check { name: "workflows", what: "what hosted machines do is well-formed", run: workflows },
     Check {
         name: "dashboard",
         what: "the page: types, tests, and the build that is committed",
@@ -65,7 +66,8 @@ const CHECKS: [Check; 17] = [
 ];
 
 /// Steps that a later one cannot do without.
-const NEEDS: [(&str, &[&str]); 6] = [
+const NEEDS: [(&str, &[&str]); 7] = [
+    ("workflows", &["setup"]),
     ("dashboard", &["setup"]),
     ("dist", &["release"]),
     ("cases", &["release"]),
@@ -169,6 +171,17 @@ fn core(root: &Path) -> Result<Done> {
 }
 
 /// Checks the page and builds it anew: what is committed has to be just that.
+/// Holds the workflows of hosted machines, which cannot run here, against the schema of their language.
+fn workflows(root: &Path) -> Result<Done> {
+    let checker = root.join("target/test-env/lint/bin/check-jsonschema");
+    let mut check = Command::new(checker);
+    check.current_dir(root).args(["--builtin-schema", "vendor.github-workflows"]);
+    for entry in fs::read_dir(root.join(".github/workflows")).context("there are workflows")? {
+        check.arg(entry?.path());
+    }
+    passed(&mut check)
+}
+
 fn dashboard(root: &Path) -> Result<Done> {
     let page = root.join("dashboard");
     let built = root.join("target/dashboard");

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo xtask test                   install what the tests need, then run every check
-//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core dashboard unit release cases
+//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core workflows dashboard unit release cases
 //!                                    otlp dist peers soak instructions crowd chaos clients)
 //! cargo xtask soak --minutes 5       the release program under load for so long; 1 unless said
 //! cargo xtask bench --quick          the release program beside a direct connection and a bare proxy

@@ -43,6 +43,9 @@ const SDKS: &str = "openai, anthropic, google.genai, ollama, websockets, wsproto
 /// translate, and not what is for clouds, data bases and reports.
 const GATEWAY: &str = "litellm.proxy.proxy_server, nacl";
 
+/// Holds files against their schema.
+const LINTER: &str = "check_jsonschema";
+
 /// Counts instructions; apart, since it is not to be had on every system.
 const VALGRIND: Program = ("valgrind", "valgrind --tool=callgrind --version", "valgrind");
 
@@ -58,6 +61,7 @@ pub(crate) fn install(root: &Path) -> Result<PathBuf> {
     }
     python_packages(&pins.join("requirements.txt"), &folder.join("python"), SDKS)?;
     python_packages(&pins.join("gateway-requirements.txt"), &folder.join("gateway"), GATEWAY)?;
+    python_packages(&pins.join("lint-requirements.txt"), &folder.join("lint"), LINTER)?;
     node_packages(&pins, &folder.join("node"))?;
     dashboard_packages(&root.join("dashboard"))?;
     Ok(folder)
