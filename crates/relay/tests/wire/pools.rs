@@ -228,6 +228,23 @@ async fn a_session_goes_back_to_the_member_that_has_sealed_something_for_it() {
 }
 
 #[tokio::test]
+async fn a_session_by_the_names_of_an_older_codex_is_one() {
+    for name in ["session_id", "conversation_id"] {
+        let (one, other, config) = two(Script::of([busy(), answers("x")]), answers("y")).await;
+        let bench = Bench::with(config).await;
+        let asks = |body: &str| {
+            let request = Request::post("/v1/responses").header("authorization", format!("Bearer {KEY}"));
+            request.header("user-agent", "codex_cli_rs/0.77.0 (Linux 6.1)").header(name, "a").json(body)
+        };
+        assert_eq!(bench.ask(&asks(TURN)).await.status, 200);
+        let refers = r#"{"model":"gpt-x","stream":true,"input":[{"id":"msg_1"}]}"#;
+        assert_eq!(bench.ask(&asks(refers)).await.status, 200);
+        assert_eq!((one.requests().len(), other.requests().len()), (1, 2), "{name}");
+        assert_eq!(bench.story(2).await, "opened, send 1, 200, committed, served");
+    }
+}
+
+#[tokio::test]
 async fn the_sign_in_of_a_person_is_for_no_pool() {
     let (one, other, config) = two(answers("x"), answers("y")).await;
     let bench = Bench::with(config).await;
