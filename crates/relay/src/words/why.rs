@@ -60,10 +60,34 @@ relay_core::words! {
         zh: "客户端的请求 ID：{id}";
     }
 
-    /// It is the resend of a client.
-    inherited(sends: u32) {
-        en: "goes on from an earlier call of the same client, which took {sends}", sends = counted(u64::from(sends), "send", "sends");
-        zh: "接续同一客户端之前的请求，此前已发送 {sends} 次";
+    /// It is the resend of a client. `spent` is made of the parts below.
+    inherited(spent: &str) {
+        en: "goes on from an earlier call of the same client; what that has spent counts, too: {spent}";
+        zh: "接续同一客户端之前的请求，其已用的额度一并计入：{spent}";
+    }
+
+    /// A part: sends.
+    inherited_sends(count: u32) {
+        en: "{sends}", sends = counted(u64::from(count), "send", "sends");
+        zh: "发送 {count} 次";
+    }
+
+    /// A part: those of them that failed.
+    inherited_failed(count: u32) {
+        en: "{failed}", failed = counted(u64::from(count), "failed send", "failed sends");
+        zh: "发送失败 {count} 次";
+    }
+
+    /// A part: resends that may have been the second to run.
+    inherited_resends(count: u32) {
+        en: "{resends} of what may have run", resends = counted(u64::from(count), "resend", "resends");
+        zh: "重发可能已执行的请求 {count} 次";
+    }
+
+    /// Two parts.
+    both(one: &str, other: &str) {
+        en: "{one}, {other}";
+        zh: "{one}，{other}";
     }
 
     /// A wait that is over. `why` is one of the reasons below.
@@ -190,6 +214,18 @@ relay_core::words! {
     parked(until: &str) {
         en: "the lane is parked until {until}, since its quota is spent";
         zh: "通道停用到 {until}，因为其配额已用完";
+    }
+
+    /// Every breaker is open.
+    cut_off() {
+        en: "the breaker of each upstream was open";
+        zh: "每个上游都处于断路状态";
+    }
+
+    /// And then the line of a lane. `line` is one of those above.
+    cut_off_in_line(line: &str) {
+        en: "the breaker of each upstream was open; then {line}";
+        zh: "每个上游都处于断路状态；随后{line}";
     }
 
     /// The moment at the end of a span.
@@ -546,6 +582,36 @@ relay_core::words! {
         zh: "服务正在拒绝其他同类请求；中继让它等待 {span}后得到了回答。";
     }
 
+    /// It went to another upstream before anything was sent.
+    went_on() {
+        en: "The upstream that comes first took no calls; the relay sent it on at once and got the answer.";
+        zh: "首选的上游不接受请求；中继立即转到别处发送并得到了回答。";
+    }
+
+    /// Every breaker was open.
+    held_cut_off(span: &str) {
+        en: "The breaker of each upstream was open, since other calls had failed there; the relay held it for {span} and got the answer.";
+        zh: "由于其他请求失败，每个上游都处于断路状态；中继让它等待 {span}后得到了回答。";
+    }
+
+    /// Who answered. `by` and `instead_of` are names, or as below.
+    answered_by(verdict: &str, by: &str, instead_of: &str) {
+        en: "{verdict} That came from {by} in place of {instead_of}.";
+        zh: "{verdict}回答来自 {by}，而非 {instead_of}。";
+    }
+
+    /// A model of an upstream.
+    at(model: &str, upstream: &str) {
+        en: "{model} at {upstream}";
+        zh: "{upstream} 的 {model}";
+    }
+
+    /// What had been spent before.
+    with_inherited(verdict: &str, spent: &str) {
+        en: "{verdict} What an earlier call of the same client had spent counted, too: {spent}.";
+        zh: "{verdict}同一客户端之前的请求已用的额度一并计入：{spent}。";
+    }
+
     /// It goes on after a cut.
     resumed(span: &str) {
         en: "The service broke off an earlier answer of this turn; the relay waited {span} and got the answer.";
@@ -618,6 +684,18 @@ relay_core::words! {
         zh: "服务正在拒绝其他同类请求；中继让它等待 {span}后放弃：{reason}。";
     }
 
+    /// It was not sent at all, since every breaker was open.
+    gave_up_cut_off(span: &str, reason: &str) {
+        en: "Other calls had failed at each upstream; the relay did not send this one, and gave up after a wait of {span}: {reason}.";
+        zh: "其他请求在每个上游都已失败；中继没有发送该请求，等待 {span}后放弃：{reason}。";
+    }
+
+    /// It was not sent at all, since others had spent what there was.
+    gave_up_unsent(reason: &str) {
+        en: "The relay did not send it: {reason}.";
+        zh: "中继没有发送该请求：{reason}。";
+    }
+
     /// The answer broke off.
     broken(sent: &str) {
         en: "The service, or the way to it, broke off its answer after {sent} had reached the client; what has begun is not sent again.";
@@ -646,6 +724,12 @@ relay_core::words! {
     left_in_line(span: &str) {
         en: "The client hung up after {span}, while the relay held the call back, since the service was refusing others.";
         zh: "客户端在 {span}后断开，当时服务正在拒绝其他请求，中继让该请求排队。";
+    }
+
+    /// While every breaker was open.
+    left_cut_off(span: &str) {
+        en: "The client hung up after {span}, while the relay held the call, since the breaker of each upstream was open.";
+        zh: "客户端在 {span}后断开，当时每个上游都处于断路状态，中继让该请求等待。";
     }
 
     /// While the service was asked.
@@ -694,6 +778,12 @@ relay_core::words! {
     open_in_line() {
         en: "It is not over: the relay holds it back, since the service refuses others.";
         zh: "请求尚未结束：服务正在拒绝其他请求，中继让它排队。";
+    }
+
+    /// It waits for a breaker.
+    open_cut_off() {
+        en: "It is not over: the relay holds it, since the breaker of each upstream is open.";
+        zh: "请求尚未结束：每个上游都处于断路状态，中继让它等待。";
     }
 
     /// It streams.
