@@ -299,10 +299,10 @@ impl Legs {
                 let why = match stands {
                     _ if failed => Left::Failed,
                     _ if returns => Left::Preferred,
+                    // It has waited since then, perhaps for a breaker that has opened meanwhile.
+                    _ if self.failed => Left::Failed,
                     _ if is_cut_off => Left::CircuitOpen,
                     _ if self.leg().outlook(now) != Outlook::Fair => Left::Credential,
-                    // It has waited here since then.
-                    _ if self.failed => Left::Failed,
                     Some(Standing { open: true, hold: None, .. }) => Left::Preferred,
                     Some(_) | None => Left::Shut,
                 };
