@@ -7,7 +7,7 @@ use relay_core::{Fault, Lang};
 use super::fault;
 use super::timeline::{inherited, reason};
 use crate::history::record::{CallRecord, ClosedRecord, SendRecord, State, WaitWhy};
-use crate::words::{span, why as words};
+use crate::words::{span, verdict as words, why as parts};
 
 /// A wait below this is none to speak of.
 const AT_ONCE_MS: u64 = 50;
@@ -29,11 +29,11 @@ pub fn verdict(lang: Lang, call: &CallRecord, run_ended: bool) -> String {
         (Some(Outcome::Passed | Outcome::Returned), None) => words::passed_alone(lang),
         (Some(Outcome::Returned), Some(was)) => words::returned(lang, &was),
         (Some(Outcome::Refused), Some(was)) => {
-            words::not_again(lang, &was, &because.unwrap_or_else(|| words::maybe_ran(lang)))
+            words::not_again(lang, &was, &because.unwrap_or_else(|| parts::maybe_ran(lang)))
         }
         (Some(Outcome::Refused), None) => words::not_at_all(lang),
         (Some(Outcome::GaveUp), was) => {
-            let because = because.unwrap_or_else(|| words::patience_spent(lang));
+            let because = because.unwrap_or_else(|| parts::patience_spent(lang));
             match was {
                 Some(was) => words::gave_up(lang, &was, closed.sends, &waited, &because),
                 None if closed.why.as_deref() == Some(Stop::CircuitsOpen.name()) || was_cut_off(call) => {
@@ -45,7 +45,7 @@ pub fn verdict(lang: Lang, call: &CallRecord, run_ended: bool) -> String {
                 None => words::gave_up_in_line(lang, &waited, &because),
             }
         }
-        (Some(Outcome::Broken), _) => words::broken(lang, &words::bytes(lang, &span::grouped(closed.sent))),
+        (Some(Outcome::Broken), _) => words::broken(lang, &parts::bytes(lang, &span::grouped(closed.sent))),
         (Some(Outcome::Cut), was) => {
             let at_end = closed.last_fault.as_ref().map(|name| self::was(lang, name));
             let was = at_end.or(was).unwrap_or_else(|| words::was(lang, Fault::ServerFailed).to_owned());
