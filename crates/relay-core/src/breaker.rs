@@ -74,6 +74,11 @@ pub enum Change {
         /// When a probe is let through.
         until: Moment,
     },
+    /// Its probe failed, and it is open for as long again.
+    StaysOpen {
+        /// When the next probe is let through.
+        until: Moment,
+    },
     /// It is closed again.
     Closed {
         /// How long it was open.
@@ -199,10 +204,11 @@ impl Breaker {
         self.last = Some(fault);
         match &mut self.state {
             State::Open { until, probe, .. } => {
-                if probed {
-                    (*until, *probe) = (now + rules.pause, None);
+                if !probed {
+                    return None;
                 }
-                None
+                (*until, *probe) = (now + rules.pause, None);
+                Some(Change::StaysOpen { until: *until })
             }
             State::Closed => {
                 self.failures.push_back(now);

@@ -1,5 +1,6 @@
 //! What a call may still spend: sends, sends that failed, sends that may have run. Counted, never estimated.
 
+use crate::event::Inherited;
 use crate::fault::Fault;
 use crate::moment::Moment;
 use crate::profile::Profile;
@@ -27,6 +28,12 @@ pub struct Spent {
 }
 
 impl Spent {
+    /// What of that a call that goes on from it tells.
+    #[must_use]
+    pub const fn inherited(&self) -> Inherited {
+        Inherited { sends: self.sends, failed: self.failed, resends: self.ambiguous }
+    }
+
     /// The larger of each count, and the earlier beginning.
     #[must_use]
     pub fn max_of(self, other: Self) -> Self {

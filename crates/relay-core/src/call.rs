@@ -133,6 +133,8 @@ pub struct Call {
     /// It was sent again with a newer credential, which is done once.
     renewed: bool,
     capacity_faults: u32,
+    /// It was told that every upstream is cut off, before this send.
+    cut_off: Option<u32>,
     last: Option<Box<Failure>>,
     /// The last failure that an answer told.
     answered: Option<Box<Failure>>,
@@ -167,6 +169,7 @@ impl Call {
             fresh: false,
             renewed: false,
             capacity_faults: 0,
+            cut_off: None,
             last: None,
             answered: None,
             events: Vec::new(),
@@ -340,6 +343,15 @@ impl Call {
     #[must_use]
     pub fn bears_until(&self, at: Moment, now: Moment) -> bool {
         self.waiting().is_some_and(|waiting| at <= waiting.until.min(waiting.bears.max(now)))
+    }
+
+    /// Every upstream is cut off by its breaker until then, which it waits for. That may be put off while it does, as each
+    /// probe fails: it is told of once.
+    pub fn cut_off(&mut self, until: Moment, now: Moment) {
+        let send = self.budget.own_sends() + 1;
+        if matches!(self.state, State::Waiting(_)) && self.cut_off.replace(send) != Some(send) {
+            self.events.push(Event::CutOff { send, wait: until.since(now), fault: self.last_fault() });
+        }
     }
 
     /// Every upstream is cut off by its breaker, for longer than it waits.

@@ -19,10 +19,13 @@ static STATED: [HeaderName; 3] = [
     HeaderName::from_static("x-stainless-timeout"),
     HeaderName::from_static("x-server-timeout"),
 ];
-/// Where clients name the conversation that a request belongs to: Codex and Claude Code.
-static SESSION: [HeaderName; 3] = [
+/// Where clients name the conversation that a request belongs to: Codex, Codex as it was before (both names at once,
+/// later the first alone), and Claude Code.
+static SESSION: [HeaderName; 5] = [
     HeaderName::from_static("thread-id"),
     HeaderName::from_static("session-id"),
+    HeaderName::from_static("session_id"),
+    HeaderName::from_static("conversation_id"),
     HeaderName::from_static("x-claude-code-session-id"),
 ];
 const THREAD: HeaderName = HeaderName::from_static("thread-id");
@@ -362,6 +365,8 @@ mod tests {
         };
         assert_eq!(session("thread-id", "0199-a").as_deref(), Some("0199-a"));
         assert_eq!(session("session-id", "0199-a").as_deref(), Some("0199-a"));
+        assert_eq!(session("session_id", "0199-a").as_deref(), Some("0199-a"));
+        assert_eq!(session("conversation_id", "0199-a").as_deref(), Some("0199-a"));
         assert_eq!(session("x-claude-code-session-id", "b").as_deref(), Some("b"));
         assert_eq!((session("thread-id", ""), session("thread-id", &long)), (None, None));
         assert_eq!(session("x-client-request-id", "c"), None);

@@ -132,6 +132,25 @@ impl Labels {
     }
 }
 
+/// What a call goes on from: so much of its budget was spent by earlier calls of the same client, which it sends again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Inherited {
+    /// Sends.
+    pub sends: u32,
+    /// Sends that the upstream failed.
+    pub failed: u32,
+    /// Resends of what may have run.
+    pub resends: u32,
+}
+
+impl Inherited {
+    /// Whether it is a call of its own.
+    #[must_use]
+    pub const fn is_nothing(&self) -> bool {
+        self.sends == 0 && self.failed == 0 && self.resends == 0
+    }
+}
+
 /// An upstream on the way of a call, and its lane there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leg {
@@ -254,7 +273,7 @@ pub enum Event {
         /// Its names.
         labels: Arc<Labels>,
         /// It goes on from what an earlier call of the same client spent.
-        inherited_sends: u32,
+        inherited: Inherited,
     },
     /// A send was counted and began.
     SendStarted {
@@ -323,6 +342,15 @@ pub enum Event {
         status: Option<u16>,
         /// Where there was no answer, what became of the send, as a label.
         code: Option<Box<str>>,
+    },
+    /// The call is held: the breaker of each upstream that it may go to is open. Told once before each send.
+    CutOff {
+        /// The number of the send that comes after the wait.
+        send: u32,
+        /// How long until the first of them lets a probe through, which may be another call.
+        wait: Duration,
+        /// What it failed with; `None`: it was not sent yet.
+        fault: Option<Fault>,
     },
     /// The client was shown that the call is held, and asks again; the call goes on.
     NoticeGiven {

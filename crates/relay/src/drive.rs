@@ -126,6 +126,8 @@ impl Drive {
             }
             Next::Rest(until) => {
                 if self.open.call().bears_until(until, now) {
+                    self.open.call().cut_off(until, now);
+                    self.open.emit_pending();
                     // A person may have the breaker ask before.
                     self.open.rest(until.min(now + LOOK_AGAIN)).await;
                 } else {

@@ -372,8 +372,11 @@ impl Lane {
             (Some(Change::Opened { failures, until }), Some(fault)) => {
                 What::CircuitOpened { fault, failures, pause: until.since(now) }
             }
+            (Some(Change::StaysOpen { until }), Some(fault)) => {
+                What::CircuitStaysOpen { fault, pause: until.since(now) }
+            }
             (Some(Change::Closed { after }), _) => What::CircuitClosed { after },
-            (Some(Change::Opened { .. }), None) | (None, _) => return,
+            (Some(Change::Opened { .. } | Change::StaysOpen { .. }), None) | (None, _) => return,
         };
         self.observers.notice(&Notice::Lane(LaneChange { lane: self.name.clone(), what }));
     }

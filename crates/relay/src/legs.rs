@@ -72,6 +72,8 @@ pub(crate) struct Legs {
     several: Option<Box<Several>>,
     /// The call waits in the lane of that leg.
     waits: bool,
+    /// The last send of the call was on that leg, and failed.
+    failed: bool,
     /// A breaker cuts off even where there is no other leg.
     alone: bool,
     /// Other models, where there may be any.
@@ -107,6 +109,7 @@ impl Legs {
             all: vec![(leg, Met::default())],
             several: None,
             waits: false,
+            failed: false,
             alone,
             fallback: None,
             turned_away: None,
@@ -122,7 +125,7 @@ impl Legs {
         let at = order.first().unwrap_or_default();
         let all = legs.into_iter().map(|leg| (leg, Met::default())).collect();
         let several = Some(Box::new(Several { pool: Some(pool), order, session }));
-        Self { at, all, several, waits: false, alone, fallback: None, turned_away: None }
+        Self { at, all, several, waits: false, failed: false, alone, fallback: None, turned_away: None }
     }
 
     /// The same with other models for a call that was turned away by its own then, if it was.
@@ -266,6 +269,7 @@ impl Legs {
         if self.leg().instead.is_none() {
             self.turned_away.get_or_insert(now);
         }
+        self.failed = true;
         if let Some((_, met)) = self.all.get_mut(self.at) {
             met.failures = met.failures.saturating_add(1);
             met.not_before = not_before;
@@ -295,6 +299,8 @@ impl Legs {
                 let why = match stands {
                     _ if failed => Left::Failed,
                     _ if returns => Left::Preferred,
+                    // It has waited since then, perhaps for a breaker that has opened meanwhile.
+                    _ if self.failed => Left::Failed,
                     _ if is_cut_off => Left::CircuitOpen,
                     _ if self.leg().outlook(now) != Outlook::Fair => Left::Credential,
                     Some(Standing { open: true, hold: None, .. }) => Left::Preferred,
@@ -312,7 +318,7 @@ impl Legs {
         // Back at its own model, it says so.
         let own = self.fallback.as_ref().filter(|_| self.leg().instead.is_some()).map(|own| own.asked());
         let (to, met) = self.all.get(leg)?;
-        (self.at, self.waits) = (leg, false);
+        (self.at, self.waits, self.failed) = (leg, false, false);
         let model = to.instead.as_ref().map(|instead| instead.model()).or(own);
         let upstream = to.target.upstream.name.as_str().into();
         let names = event::Leg { upstream, lane: to.lane.id().into(), model };

@@ -256,7 +256,7 @@ impl Understood {
                 let opening =
                     Opening { id, call, client, body, lane, place, model, trace, session, draft, breaks };
                 let open = OpenCall::new(Arc::clone(shared), opening);
-                open.emit(&Event::CallOpened { labels: labels.into(), inherited_sends: before.sends });
+                open.emit(&Event::CallOpened { labels: labels.into(), inherited: before.inherited() });
                 open
             }
         };

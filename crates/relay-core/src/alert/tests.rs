@@ -29,7 +29,7 @@ fn labels(lane: &str) -> Arc<Labels> {
 }
 
 fn opened(lane: &str) -> Event {
-    Event::CallOpened { labels: labels(lane), inherited_sends: 0 }
+    Event::CallOpened { labels: labels(lane), inherited: crate::event::Inherited::default() }
 }
 
 fn fault(fault: Fault, rule: Option<&str>) -> Event {

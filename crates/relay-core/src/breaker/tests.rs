@@ -60,7 +60,8 @@ fn one_probe_goes_and_what_it_meets_decides() {
     assert!(!breaker.sends(at(29)));
     assert!(breaker.sends(at(30)));
     assert_eq!(breaker.circuit(at(31)), Circuit::Open(at(32)), "a second one would be no probe");
-    assert_eq!(breaker.failed(Fault::NeverSent, true, &rules, at(32)), None);
+    let again = breaker.failed(Fault::NeverSent, true, &rules, at(32));
+    assert_eq!(again, Some(Change::StaysOpen { until: at(62) }));
     assert_eq!(breaker.circuit(at(61)), Circuit::Open(at(62)));
     assert!(breaker.sends(at(62)));
     assert_eq!(breaker.succeeded(at(63)), Some(Change::Closed { after: Duration::from_secs(63) }));
@@ -100,7 +101,8 @@ fn a_person_may_end_the_pause() {
     assert!(breaker.ask_now(at(6)), "nobody has come yet");
     assert!(breaker.sends(at(7)));
     assert!(!breaker.ask_now(at(8)), "one is on its way");
-    assert_eq!(breaker.failed(Fault::NeverSent, true, &Rules::default(), at(9)), None);
+    let again = breaker.failed(Fault::NeverSent, true, &Rules::default(), at(9));
+    assert_eq!(again, Some(Change::StaysOpen { until: at(39) }));
     assert_eq!(breaker.circuit(at(10)), Circuit::Open(at(39)), "it fails as any probe");
     assert!(!Breaker::default().ask_now(at(0)));
 }

@@ -75,7 +75,20 @@ pub fn is_key(member: &str) -> bool {
 }
 
 /// Types of items and blocks that bind by being there.
-const KINDS: &[&str] = &["item_reference", "redacted_thinking", "image_generation_call"];
+const KINDS: &[&str] = &[REFERENCE, "redacted_thinking", "image_generation_call"];
+
+/// An item of `input` that is nothing but the id of one that is kept. Its type may be left out.
+const REFERENCE: &str = "item_reference";
+
+/// An answer that was spoken, which is named by its id. What `audio` holds where one is asked for is no object with an
+/// id, unless the voice is one that the service keeps.
+const AUDIO: &str = "audio";
+
+/// A thought: what is sent back of it is a summary, and the service looks the rest up by the id.
+const THOUGHT: &str = "reasoning";
+
+/// What is asked of each item by itself.
+const PARTS: &[&str] = &["type", "role", "id", "prompt", "input", AUDIO, "voice"];
 
 /// What is the client's own below these: schemas and the arguments of tools.
 const OWN: &[&str] = &[
@@ -93,8 +106,8 @@ const OWN: &[&str] = &[
 
 /// All names that are looked for, in one list, since a name is read once.
 const NAMES: &[&str] = &{
-    let lists = [BINDING, KEYS, OWN];
-    let mut names = [""; BINDING.len() + KEYS.len() + OWN.len() + 3];
+    let lists = [BINDING, KEYS, OWN, PARTS];
+    let mut names = [""; BINDING.len() + KEYS.len() + OWN.len() + PARTS.len()];
     let (mut at, mut list) = (0, 0);
     while list < lists.len() {
         let mut from = 0;
@@ -104,7 +117,6 @@ const NAMES: &[&str] = &{
         }
         list += 1;
     }
-    (names[at], names[at + 1], names[at + 2]) = ("type", "prompt", "input");
     names
 };
 
@@ -116,7 +128,8 @@ const NAMES: &[&str] = &{
 pub fn binding_member(body: &[u8]) -> Binds {
     let mut found = None;
     let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let read = Walk(&mut found).deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    let walk = Walk { found: &mut found, at: Place::Anywhere, left: TEXTS };
+    let read = walk.deserialize(&mut deserializer).and_then(|()| deserializer.end());
     read.map(|()| found).map_err(|_not_json| Unreadable)
 }
 
@@ -127,21 +140,65 @@ pub type Binds = Result<Option<&'static str>, Unreadable>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unreadable;
 
-struct Walk<'f>(&'f mut Option<&'static str>);
+/// Where a value stands, as far as that says what its id means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Anywhere,
+    /// It is the input, whose items are next.
+    Input,
+    /// It is an item of the input.
+    Item,
+    /// It is all that stands for something that was spoken, or for a voice.
+    Audio,
+}
+
+struct Walk<'f> {
+    found: &'f mut Option<&'static str>,
+    at: Place,
+    /// So many texts within a text may still be looked into: each is read with a limit of its own for how deep it is.
+    left: u8,
+}
+
+/// Nobody puts an input into an input. Whoever does is not understood.
+const TEXTS: u8 = 4;
 
 impl Walk<'_> {
     /// A key before anything else: nobody but the client's own place gets it.
     fn finds(&mut self, what: &'static str) {
-        if self.0.is_none_or(|known| is_key(what) && !is_key(known)) {
-            *self.0 = Some(what);
+        if self.found.is_none_or(|known| is_key(what) && !is_key(known)) {
+            *self.found = Some(what);
         }
     }
 
-    fn inside(&mut self, text: &str) {
+    fn inside(&mut self, text: &str, at: Place) {
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        if Walk(self.0).deserialize(&mut deserializer).is_err() {
+        let within = self.left.checked_sub(1);
+        let read = within.map(|left| Walk { found: self.found, at, left }.deserialize(&mut deserializer));
+        if !matches!(read, Some(Ok(()))) {
             // It was read as a whole before, so it is only deeper than it may be.
             self.finds("input");
+        }
+    }
+}
+
+/// What an object says of itself. Of a member that is there twice the last one counts, as it does for most readers, but
+/// for an id.
+#[derive(Default)]
+struct Said {
+    is_typed: bool,
+    is_thought: bool,
+    has_role: bool,
+    has_id: bool,
+}
+
+impl Said {
+    /// What binds an object of which that is said.
+    const fn binds(&self, at: Place) -> Option<&'static str> {
+        match at {
+            Place::Item if self.has_id && self.is_thought => Some(THOUGHT),
+            Place::Item if self.has_id && !self.is_typed && !self.has_role => Some(REFERENCE),
+            Place::Audio if self.has_id => Some(AUDIO),
+            Place::Anywhere | Place::Input | Place::Item | Place::Audio => None,
         }
     }
 }
@@ -162,12 +219,15 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        let mut said = Said::default();
         while let Some(name) = map.next_key_seed(NameIn(NAMES))? {
             match name {
                 Some(own) if OWN.contains(&own) => _ = map.next_value::<IgnoredAny>()?,
                 Some("type") => {
                     let kind = map.next_value::<&RawValue>()?.get();
+                    said.is_typed = is_full(kind);
                     let kind: Option<String> = serde_json::from_str(kind).ok();
+                    said.is_thought = kind.as_deref() == Some(THOUGHT);
                     let is = |known: &&&str| kind.as_deref() == Some(**known);
                     if let Some(kind) = KINDS.iter().find(is) {
                         self.finds(kind);
@@ -184,7 +244,19 @@ impl<'de> Visitor<'de> for Walk<'_> {
                 Some("input") => {
                     let input = map.next_value::<&RawValue>()?.get();
                     if !input.starts_with('{') {
-                        self.inside(input);
+                        self.inside(input, Place::Input);
+                    }
+                }
+                Some(name @ ("role" | "id" | AUDIO | "voice")) => {
+                    let value = map.next_value::<&RawValue>()?.get();
+                    match name {
+                        "role" => said.has_role = is_full(value),
+                        "id" => said.has_id |= is_full(value),
+                        _spoken => {}
+                    }
+                    if value.starts_with(['{', '[']) {
+                        let is_spoken = matches!(name, AUDIO | "voice");
+                        self.inside(value, if is_spoken { Place::Audio } else { Place::Anywhere });
                     }
                 }
                 Some(name) => {
@@ -192,14 +264,20 @@ impl<'de> Visitor<'de> for Walk<'_> {
                         self.finds(name);
                     }
                 }
-                None => map.next_value_seed(Walk(self.0))?,
+                None => {
+                    map.next_value_seed(Walk { found: self.found, at: Place::Anywhere, left: self.left })?
+                }
             }
+        }
+        if let Some(what) = said.binds(self.at) {
+            self.finds(what);
         }
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(Walk(self.0))?.is_some() {}
+        let at = if self.at == Place::Input { Place::Item } else { Place::Anywhere };
+        while seq.next_element_seed(Walk { found: self.found, at, left: self.left })?.is_some() {}
         Ok(())
     }
 
@@ -245,6 +323,14 @@ mod tests {
             (r#"{"background":true}"#, "background"),
             (r#"{"input":[{"type":"reasoning","encrypted_content":"gAAA"}]}"#, "encrypted_content"),
             (r#"{"input":[{"type":"item_reference","id":"x"}]}"#, "item_reference"),
+            (r#"{"input":[{"role":"user","content":"x"},{"id":"msg_1"}]}"#, "item_reference"),
+            (r#"{"input":[{"id":"msg_1","type":null}]}"#, "item_reference"),
+            (r#"{"input":[{"id":"msg_1","id":null,"type":"message","type":""}]}"#, "item_reference"),
+            (r#"{"input":[{"type":"reasoning","id":"rs_1","summary":[]}]}"#, "reasoning"),
+            (r#"{"messages":[{"role":"assistant","audio":{"id":"audio_1"}},{"role":"user"}]}"#, "audio"),
+            (r#"{"audio":{"voice":{"id":"voice_1"},"format":"wav"}}"#, "audio"),
+            (r#"{"audio":{"file_id":"file-1"}}"#, "file_id"),
+            (r#"{"input":[{"id":{"file_id":"file-1"},"role":"user"}]}"#, "file_id"),
             (
                 r#"{"input":[{"role":"user","content":[{"type":"input_file","file_id":"file-1"}]}]}"#,
                 "file_id",
@@ -290,6 +376,12 @@ mod tests {
             r#"{"messages":[{"content":[{"type":"tool_use","id":"t","name":"n","input":{"file_id":"mine"}}]}]}"#,
             r#"{"contents":[{"parts":[{"functionCall":{"name":"n","args":{"file_id":"mine"}}}]}]}"#,
             r#"{"metadata":{"conversation":"mine"}}"#,
+            r#"{"input":[{"id":"msg_1","role":"user","content":"x"},{"id":"fc_1","type":"function_call"}]}"#,
+            r#"{"input":[{"id":null},{"id":""},{"type":"reasoning","summary":[]},{"role":"user"}]}"#,
+            r#"{"input":[{"role":"user","content":[{"id":"mine"}]}],"id":"mine","tools":[{"id":"mine"}]}"#,
+            r#"{"messages":[{"role":"user","audio":null,"tool_calls":[{"id":"call_1"}]}]}"#,
+            r#"{"modalities":["text","audio"],"audio":{"voice":"alloy","format":"wav"},"voice":"alloy"}"#,
+            r#"{"messages":[{"content":[{"type":"input_audio","input_audio":{"data":"x","format":"wav"}}]}]}"#,
         ] {
             assert_eq!(of(body), None, "{body}");
         }
@@ -303,6 +395,14 @@ mod tests {
         }
         let deep = format!(r#"{{"input":[{}{}]}}"#, "[".repeat(120), "]".repeat(120));
         assert!(binding_member(deep.as_bytes()).is_ok_and(|found| found.is_none()));
+    }
+
+    #[test]
+    fn texts_within_texts_have_an_end() {
+        for (open, close) in [(r#"{"input":["#, "]}"), (r#"{"audio":"#, "}"), (r#"{"id":"#, "}")] {
+            let nested = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
+            assert_eq!(of(&nested), Some("input"), "{open}");
+        }
     }
 
     proptest! {

@@ -112,6 +112,8 @@ impl Observer for Alerts {
             What::LaneOpened { .. } => Gate::Opened,
             What::CircuitOpened { fault, .. } => Gate::CircuitOpened(*fault),
             What::CircuitClosed { .. } => Gate::CircuitClosed,
+            // What was told is still the case.
+            What::CircuitStaysOpen { .. } => return,
         };
         let alerts = self.watch().lane(about, self.clock.now(), did);
         self.push(alerts);

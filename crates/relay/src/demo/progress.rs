@@ -30,8 +30,10 @@ impl Observer for Waiting {
     fn see(&self, call: CallId, _at: Moment, event: &Event) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            Event::WaitStarted { .. } | Event::InLine { .. } => drop(waiting.insert(call)),
-            Event::SendStarted { .. } | Event::CallClosed(_) => drop(waiting.remove(&call)),
+            Event::WaitStarted { .. } | Event::InLine { .. } | Event::CutOff { .. } => {
+                waiting.insert(call);
+            }
+            Event::SendStarted { .. } | Event::CallClosed(_) => _ = waiting.remove(&call),
             Event::CallOpened { .. }
             | Event::HeadArrived { .. }
             | Event::WayTaken { .. }

@@ -80,6 +80,8 @@ impl Story {
             pool: None,
             bound: None,
             inherited_sends: 0,
+            inherited_failed: 0,
+            inherited_resends: 0,
             state: State::Closed,
             sends,
             left_out: 0,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use relay_core::event::{CallId, Closing, Detour, Event, Labels};
+use relay_core::event::{CallId, Closing, Detour, Event, Inherited, Labels};
 use relay_core::usage::Usage;
 use relay_core::{Fault, Moment};
 
@@ -55,11 +55,11 @@ fn way(detour: &Detour) -> WayRecord {
 impl Assembler {
     /// Something happened to a call; `wall`: milliseconds since 1970. False: it is one too many, and not told of.
     pub(crate) fn see(&mut self, call: CallId, at: Moment, wall: u64, event: &Event) -> bool {
-        if let Event::CallOpened { labels, inherited_sends } = event {
+        if let Event::CallOpened { labels, inherited } = event {
             if self.open.len() >= MOST_OPEN {
                 return false;
             }
-            let record = opened(call, wall, labels, *inherited_sends);
+            let record = opened(call, wall, labels, *inherited);
             self.open.insert(call, Begun { record, at, last_told: None, cut: None });
             self.changed.insert(call);
             return true;
@@ -91,7 +91,7 @@ impl Assembler {
     }
 }
 
-fn opened(call: CallId, wall: u64, labels: &Labels, inherited_sends: u32) -> CallRecord {
+fn opened(call: CallId, wall: u64, labels: &Labels, inherited: Inherited) -> CallRecord {
     CallRecord {
         run: None,
         call: call.0,
@@ -107,7 +107,9 @@ fn opened(call: CallId, wall: u64, labels: &Labels, inherited_sends: u32) -> Cal
         request_id: labels.request_id.as_deref().map(str::to_owned),
         pool: labels.pool.as_deref().map(str::to_owned),
         bound: labels.bound.map(str::to_owned),
-        inherited_sends,
+        inherited_sends: inherited.sends,
+        inherited_failed: inherited.failed,
+        inherited_resends: inherited.resends,
         state: State::Opening,
         sends: Vec::new(),
         left_out: 0,
@@ -154,7 +156,17 @@ impl Begun {
             }
             Event::InLine { send, waiting, parked: None, .. } => {
                 let told = self.last_told.map(ms);
-                self.waits(*send, now, WaitWhy::Line, (told, Some(*waiting)));
+                let wait = self.send(*send).wait.as_ref();
+                match wait.filter(|wait| wait.why == WaitWhy::Circuit).map(|wait| wait.planned) {
+                    // Its lane is that of a breaker which lets a probe through by now.
+                    Some(planned) => {
+                        self.waits(*send, now, WaitWhy::Circuit, (planned, Some(*waiting)));
+                    }
+                    None => self.waits(*send, now, WaitWhy::Line, (told, Some(*waiting))),
+                }
+            }
+            Event::CutOff { send, wait, .. } => {
+                self.waits(*send, now, WaitWhy::Circuit, (Some(ms(*wait)), None));
             }
             Event::NoticeGiven { send, notices, .. } => {
                 if let Some(wait) = &mut self.send(*send).wait {
@@ -184,7 +196,11 @@ impl Begun {
         let sends = &mut self.record.sends;
         let at = sends.iter().rposition(|of| of.send == number).unwrap_or_else(|| {
             if sends.len() >= MOST_SENDS {
-                sends.remove(MOST_SENDS / 2);
+                let moved = sends.remove(MOST_SENDS / 2).moved;
+                // Where it went the next one went, too, unless that tells of another move.
+                if let Some(next) = sends.get_mut(MOST_SENDS / 2) {
+                    next.moved = next.moved.take().or(moved);
+                }
                 self.record.left_out += 1;
             }
             sends.push(SendRecord { send: number, ..SendRecord::default() });

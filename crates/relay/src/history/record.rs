@@ -59,6 +59,12 @@ pub struct CallRecord {
     pub bound: Option<String>,
     /// Sends of an earlier call of the same client that it goes on from.
     pub inherited_sends: u32,
+    /// Sends of it that the upstream failed, which count for this one, too.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub inherited_failed: u32,
+    /// Resends of it of what may have run, which do as well.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub inherited_resends: u32,
     /// What it is doing.
     pub state: State,
     /// Its sends, the wait before each with it; a wait whose send has not come yet is the last.
@@ -72,6 +78,29 @@ pub struct CallRecord {
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<ClosedRecord>,
+}
+
+impl CallRecord {
+    /// The upstream and the model that it was for.
+    #[must_use]
+    pub fn first_at(&self) -> (&str, Option<&str>) {
+        (&self.upstream, self.model.as_deref())
+    }
+
+    /// Those that had it at last: that served it, if any did.
+    #[must_use]
+    pub fn last_at(&self) -> (&str, Option<&str>) {
+        self.sends.iter().fold(self.first_at(), |at, of| of.at(at))
+    }
+}
+
+impl SendRecord {
+    /// The upstream and the model that it was for, where those before it were for `before`.
+    #[must_use]
+    pub fn at<'a>(&'a self, before: (&'a str, Option<&'a str>)) -> (&'a str, Option<&'a str>) {
+        let Some(moved) = &self.moved else { return before };
+        (&moved.upstream, moved.model.as_deref().or(before.1))
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -180,6 +209,8 @@ pub enum WaitWhy {
     Line,
     /// Its lane is parked: the quota is spent.
     Parked,
+    /// The breaker of each upstream was open.
+    Circuit,
     /// An earlier answer of the same turn was cut.
     Cut,
 }
@@ -188,7 +219,7 @@ impl WaitWhy {
     /// Whether its lane says how long it is.
     #[must_use]
     pub const fn is_in_line(self) -> bool {
-        matches!(self, Self::Line | Self::Parked)
+        matches!(self, Self::Line | Self::Parked | Self::Circuit)
     }
 }
 

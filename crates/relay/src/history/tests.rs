@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use relay_core::event::{CallId, Closing, Detour, Event, Labels, Missed, Outcome, Transport};
+use relay_core::event::{
+    CallId, Closing, Detour, Event, Inherited, Labels, Left, Leg, Missed, Outcome, Transport,
+};
 use relay_core::usage::Usage;
 use relay_core::{Evidence, Fault, Moment};
 
@@ -31,6 +33,8 @@ pub(crate) fn call(number: u64, state: State) -> CallRecord {
         pool: None,
         bound: None,
         inherited_sends: 0,
+        inherited_failed: 0,
+        inherited_resends: 0,
         state,
         sends: Vec::new(),
         left_out: 0,
@@ -55,7 +59,7 @@ pub(crate) fn opened() -> Event {
         bound: None,
         trace: None,
     };
-    Event::CallOpened { labels: labels.into(), inherited_sends: 1 }
+    Event::CallOpened { labels: labels.into(), inherited: Inherited { sends: 1, ..Inherited::default() } }
 }
 
 /// A send was refused, and the upstream asked to wait so many seconds.
@@ -172,6 +176,43 @@ fn a_wait_for_a_quota_is_told_with_its_time() {
     let wait = assembler.take_changed()[0].sends[0].wait.clone().unwrap();
     assert_eq!((wait.why, wait.planned, wait.waiting), (WaitWhy::Parked, Some(600_000), Some(2)));
     assert_eq!(serde_json::to_value(wait.why).unwrap(), "parked");
+}
+
+#[test]
+fn a_wait_for_a_breaker_stays_one_until_its_send() {
+    let mut assembler = Assembler::default();
+    see(&mut assembler, 0, &opened());
+    let cut_off = Event::CutOff { send: 1, wait: Duration::from_secs(30), fault: None };
+    let line = |send| Event::InLine { send, waiting: 3, parked: None, fault: None, status: None, code: None };
+    see(&mut assembler, 1, &cut_off);
+    see(&mut assembler, 31, &line(1));
+    see(&mut assembler, 32, &Event::SendStarted { send: 1 });
+    see(&mut assembler, 33, &refused(1, None));
+    see(&mut assembler, 33, &line(2));
+    let record = assembler.take_changed().remove(0);
+    let first = record.sends[0].wait.clone().unwrap();
+    assert_eq!((first.why, first.began, first.took), (WaitWhy::Circuit, 1_000, Some(31_000)));
+    assert_eq!((first.planned, first.waiting), (Some(30_000), Some(3)));
+    assert_eq!(record.sends[1].wait.as_ref().unwrap().why, WaitWhy::Line);
+    assert_eq!(serde_json::to_value(first.why).unwrap(), "circuit");
+}
+
+#[test]
+fn what_is_left_out_of_a_long_call_does_not_hide_where_it_went() {
+    let mut assembler = Assembler::default();
+    see(&mut assembler, 0, &opened());
+    for send in 1..=200 {
+        if send == 50 {
+            let to = Leg { upstream: "second".into(), lane: "0e".into(), model: None }.into();
+            see(&mut assembler, u64::from(send), &Event::Moved { send, to, why: Left::Failed });
+        }
+        see(&mut assembler, u64::from(send), &Event::SendStarted { send });
+        see(&mut assembler, u64::from(send), &refused(send, None));
+    }
+    let record = assembler.take_changed().remove(0);
+    assert!(record.sends.iter().all(|of| of.send != 50), "it is one of those that are left out");
+    assert_eq!(record.last_at(), ("second", Some("gpt-x")));
+    assert_eq!(record.sends.iter().filter(|of| of.moved.is_some()).count(), 1);
 }
 
 #[test]

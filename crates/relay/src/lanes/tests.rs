@@ -1,5 +1,7 @@
 use std::time::SystemTime;
 
+use relay_core::evidence::Evidence;
+use relay_core::failure::Failure;
 use relay_core::fault::Fault;
 use relay_core::gate::{Arrival, Class, Preset, Refusal, Report, Settled};
 
@@ -155,6 +157,28 @@ impl crate::observe::Observer for Hears {
         if let Notice::Lane(change) = notice {
             self.0.send(change.what).unwrap();
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_fails_is_told_of_each_time() {
+    let (hears, heard) = std::sync::mpsc::channel();
+    let clock = Arc::new(TokioClock::starting_at(SystemTime::UNIX_EPOCH));
+    let (file, _) = LearnedFile::open(None, SystemTime::UNIX_EPOCH);
+    let lanes = Lanes::new(clock.clone(), Observers::new(vec![Arc::new(Hears(hears))]), file);
+    let lane = lane(&lanes, 1);
+    let pause = Duration::from_secs(30);
+    let rules = relay_core::breaker::Rules { failures: 1, pause, ..relay_core::breaker::Rules::default() };
+    for call in 1..=3 {
+        let mut ticket = Ticket::new(Arc::clone(&lane), CallId(call));
+        ticket.sends();
+        let fault = Fault::NeverSent;
+        ticket.failed(&Failure::of_transport(fault, Evidence::NeverSent), Some(&rules));
+        let again = What::CircuitStaysOpen { fault, pause };
+        let told = if call == 1 { What::CircuitOpened { fault, failures: 1, pause } } else { again };
+        assert_eq!(heard.try_recv(), Ok(told));
+        assert_eq!(lane.circuit(clock.now()), (Circuit::Open(clock.now() + pause), Some(fault)));
+        tokio::time::sleep(pause).await;
     }
 }
 

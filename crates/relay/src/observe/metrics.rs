@@ -401,6 +401,7 @@ impl Observer for Metrics {
             Event::HeadArrived { .. }
             | Event::WayTaken { .. }
             | Event::InLine { fault: None, .. }
+            | Event::CutOff { .. }
             | Event::CallOpened { .. }
             | Event::Moved { .. }
             | Event::CallClosed(_) => {}
@@ -417,7 +418,7 @@ impl Observer for Metrics {
                 What::CircuitOpened { fault, .. } => {
                     self.circuits.get_or_create(&Why { why: fault.name() }).inc();
                 }
-                What::LaneOpened { .. } | What::CircuitClosed { .. } => {}
+                What::LaneOpened { .. } | What::CircuitStaysOpen { .. } | What::CircuitClosed { .. } => {}
             },
             Notice::Way(WayNews { upstream, by, what: WayWhat::Left { .. } }) => {
                 let names = &mut self.board().names;
@@ -478,7 +479,8 @@ mod tests {
             bound: None,
             trace: None,
         };
-        let opened = Event::CallOpened { labels: labels.into(), inherited_sends: 0 };
+        let opened =
+            Event::CallOpened { labels: labels.into(), inherited: relay_core::event::Inherited::default() };
         metrics.see(CallId(id), BEGAN, &opened);
     }
 

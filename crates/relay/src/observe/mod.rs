@@ -164,6 +164,13 @@ pub enum What {
         /// How long nothing is sent.
         pause: Duration,
     },
+    /// The probe that its breaker let through has failed.
+    CircuitStaysOpen {
+        /// How.
+        fault: Fault,
+        /// How long nothing is sent again.
+        pause: Duration,
+    },
     /// Its breaker lets calls through again.
     CircuitClosed {
         /// How long it did not.

@@ -556,6 +556,13 @@ impl Observer for Status {
                     open.waits(None, *fault, at);
                 }
             }
+            Event::CutOff { wait, fault, .. } => {
+                if let Some(open) = open.get_mut(&call) {
+                    // Its own wait after a failure goes over into this one.
+                    totals.waits += u64::from(!matches!(open.doing, Doing::Waiting { .. }));
+                    open.waits(Some(at + *wait), *fault, at);
+                }
+            }
             Event::Moved { to, .. } => {
                 if let Some(open) = open.get_mut(&call) {
                     open.labels = Arc::new(open.labels.moved_to(to));

@@ -115,6 +115,8 @@ impl Of<'_> {
         all.extend(failed(closed).map(|why| text("error.type", &why)));
         for (key, count) in [
             ("steady_relay.inherited_sends", call.inherited_sends),
+            ("steady_relay.inherited_failed", call.inherited_failed),
+            ("steady_relay.inherited_resends", call.inherited_resends),
             ("steady_relay.sends_left_out", call.left_out),
             ("steady_relay.capacity_faults", closed.capacity_faults),
             ("steady_relay.maybe_billed_twice", closed.maybe_billed_twice),
@@ -190,6 +192,7 @@ fn of_wait(wait: &WaitRecord) -> Vec<KeyValue> {
         WaitWhy::Backoff => "backoff",
         WaitWhy::Line => "line",
         WaitWhy::Parked => "parked",
+        WaitWhy::Circuit => "circuit",
         WaitWhy::Cut => "cut",
     };
     let mut all = vec![text("steady_relay.why", why)];

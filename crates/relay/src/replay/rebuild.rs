@@ -113,7 +113,13 @@ fn before(call: &CallRecord) -> Spent {
     let closed = call.closed.as_ref();
     let spent =
         closed.is_some_and(|closed| closed.why.as_deref() == Some("sends_spent") && closed.sends <= 1);
-    Spent { sends: call.inherited_sends, gave_up: call.inherited_sends > 0 && spent, ..Spent::default() }
+    Spent {
+        sends: call.inherited_sends,
+        failed: call.inherited_failed,
+        ambiguous: call.inherited_resends,
+        gave_up: call.inherited_sends > 0 && spent,
+        ..Spent::default()
+    }
 }
 
 /// The failure of a send as it would be taken today: by the user's own rules that its status and code meet, by the ones

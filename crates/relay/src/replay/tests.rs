@@ -161,7 +161,8 @@ impl Evening<'_> {
         let (plan, labels) = self.asked(kind);
         let (mut call, mut now) = (Call::new(plan, Moment::ZERO), Moment::ZERO);
         let (mut book, id) = (Assembler::default(), CallId(number));
-        let opened = Event::CallOpened { labels: labels.into(), inherited_sends: 0 };
+        let opened =
+            Event::CallOpened { labels: labels.into(), inherited: relay_core::event::Inherited::default() };
         book.see(id, now, 1_772_366_400_000 + number, &opened);
         let outcome = loop {
             let step = call.next(now);

@@ -153,6 +153,7 @@ impl Observer for Stopwatch {
             | Event::FaultSeen { .. }
             | Event::WaitStarted { .. }
             | Event::InLine { .. }
+            | Event::CutOff { .. }
             | Event::NoticeGiven { .. }
             | Event::Moved { .. }
             | Event::GrantTaken { .. }

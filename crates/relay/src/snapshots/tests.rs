@@ -72,7 +72,12 @@ fn job(config: &Arc<Config>, call: u64, body: &[u8]) -> Job {
     };
     let mut draft = Draft::of(config, || asked).unwrap();
     let (id, at) = (CallId(call), Moment::ZERO);
-    draft.see(id, at, 1_764_500_000_000, &Event::CallOpened { labels: labels.into(), inherited_sends: 0 });
+    draft.see(
+        id,
+        at,
+        1_764_500_000_000,
+        &Event::CallOpened { labels: labels.into(), inherited: relay_core::event::Inherited::default() },
+    );
     draft.answered(Answered {
         status: Some(503),
         headers: headers(&[("content-type", "application/json"), ("set-cookie", "hunter2")]),

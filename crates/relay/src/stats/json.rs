@@ -60,6 +60,8 @@ fn in_json(sums: &Sums) -> Value {
         "sends": sums.sends,
         "sends_per_success": sums.sends_per_success(),
         "refusals": sums.refusals,
+        "moved_here": sums.moved_here,
+        "moved_away": sums.moved_away,
         "calls_waited": sums.waits.count(),
         "waited_ms": sums.waits.sum(),
         "wait_mean_ms": sums.waits.mean(),

@@ -6,7 +6,7 @@ use relay_core::Fault;
 
 use super::{By, Slot};
 use crate::history::fate::Fate;
-use crate::history::record::{CallRecord, ClosedRecord, Tokens};
+use crate::history::record::{CallRecord, ClosedRecord, SendRecord, Tokens};
 
 /// The most rows, and the most models with hours of their own; what comes beyond is in [`OTHERS`].
 const MOST_ROWS: usize = 200;
@@ -34,20 +34,25 @@ pub struct Tally {
 impl Tally {
     /// One more call.
     pub fn see(&mut self, call: &CallRecord, by: Option<By>, slot_of: SlotOf<'_>) {
+        let sent = Sent::all(call);
         self.all.see(call);
-        if let Some(by) = by {
-            let name = match by {
-                By::Hour => format!("{:02}", slot_of(call.opened).hour),
-                By::Model => models(call),
-                By::Upstream => call.upstream.clone(),
-                By::Client => call.client.clone(),
-            };
-            row(&mut self.rows, name).see(call);
+        self.all.sent(sent);
+        if call.first_at().0 != call.last_at().0 {
+            self.all.moved_here += 1;
+            self.all.moved_away += 1;
         }
-        let mut model = call.model.as_deref().unwrap_or(NAMELESS);
+        match by {
+            Some(By::Hour) => self.row(format!("{:02}", slot_of(call.opened).hour), call, sent),
+            Some(By::Model) => self.row(models(call), call, sent),
+            Some(By::Client) => self.row(call.client.clone(), call, sent),
+            Some(By::Upstream) => self.upstreams(call, sent),
+            None => {}
+        }
+        let mut at = call.first_at();
         for of in &call.sends {
             // A call for another model says nothing of the one that was asked for.
-            model = of.moved.as_ref().and_then(|moved| moved.model.as_deref()).unwrap_or(model);
+            at = of.at(at);
+            let model = at.1.unwrap_or(NAMELESS);
             let Some(began) = of.began else { continue };
             let slot = slot_of(call.opened.saturating_add(began));
             let refused = of.failed.as_ref().is_some_and(|failed| is_capacity(&failed.fault));
@@ -55,16 +60,92 @@ impl Tally {
             row(&mut self.models, model.to_owned()).see(slot, refused);
         }
     }
+
+    fn row(&mut self, name: String, call: &CallRecord, sent: Sent) {
+        let row = row(&mut self.rows, name);
+        row.see(call);
+        row.sent(sent);
+    }
+
+    /// A call counts for the upstream that had it at last, which is the one that served it if any did, and each send for
+    /// the one that it went to.
+    fn upstreams(&mut self, call: &CallRecord, all: Sent) {
+        let (first, last) = (call.first_at().0, call.last_at().0);
+        let mut known = Sent::default();
+        let mut at = call.first_at();
+        for of in &call.sends {
+            at = of.at(at);
+            let sent = Sent::one(of);
+            known = known.and(sent);
+            if sent != Sent::default() {
+                row(&mut self.rows, at.0.to_owned()).sent(sent);
+            }
+        }
+        let counted = row(&mut self.rows, last.to_owned());
+        counted.see(call);
+        // Where those went that are left out of a long call is not told.
+        counted.sent(all.less(known));
+        if first != last {
+            counted.moved_here += 1;
+            row(&mut self.rows, first.to_owned()).moved_away += 1;
+        }
+    }
+}
+
+/// What sends come to.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Sent {
+    sends: u64,
+    refusals: u64,
+    failed: Tokens,
+}
+
+impl Sent {
+    /// Those of a call.
+    fn all(call: &CallRecord) -> Self {
+        let known = call.sends.iter().map(Self::one).fold(Self::default(), Self::and);
+        match &call.closed {
+            Some(closed) => {
+                Self { sends: u64::from(closed.sends), refusals: u64::from(closed.capacity_faults), ..known }
+            }
+            None => Self { sends: known.sends + u64::from(call.left_out), ..known },
+        }
+    }
+
+    fn one(of: &SendRecord) -> Self {
+        let failed = of.failed.as_ref();
+        let mut tokens = Tokens::default();
+        add(&mut tokens, failed.and_then(|failed| failed.tokens));
+        Self {
+            sends: u64::from(of.began.is_some()),
+            refusals: u64::from(failed.is_some_and(|failed| is_capacity(&failed.fault))),
+            failed: tokens,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        let mut failed = self.failed;
+        add(&mut failed, Some(other.failed));
+        Self { sends: self.sends + other.sends, refusals: self.refusals + other.refusals, failed }
+    }
+
+    /// The rest of the sends, whose tokens nobody knows.
+    fn less(self, known: Self) -> Self {
+        Self {
+            sends: self.sends.saturating_sub(known.sends),
+            refusals: self.refusals.saturating_sub(known.refusals),
+            failed: Tokens::default(),
+        }
+    }
+}
+
+/// The model that a call asked for, and the one that was asked at last, where that is another one.
+fn models(call: &CallRecord) -> String {
+    let [asked, last] = [call.first_at().1, call.last_at().1].map(|model| model.unwrap_or(NAMELESS));
+    if asked == last { asked.to_owned() } else { format!("{asked} > {last}") }
 }
 
 /// The row of this name, or of all that have none any more.
-/// The model that a call asked for, and the one that was asked at last, where that is another one.
-fn models(call: &CallRecord) -> String {
-    let asked = call.model.as_deref().unwrap_or(NAMELESS);
-    let last = call.sends.iter().rev().find_map(|of| of.moved.as_ref()?.model.as_deref());
-    last.filter(|last| *last != asked).map_or_else(|| asked.to_owned(), |last| format!("{asked} > {last}"))
-}
-
 fn row<T: Default>(rows: &mut BTreeMap<String, T>, name: String) -> &mut T {
     let has_room = rows.len() < MOST_ROWS || rows.contains_key(&name);
     rows.entry(if has_room { name } else { OTHERS.to_owned() }).or_default()
@@ -95,6 +176,10 @@ pub struct Sums {
     pub lost: u64,
     /// Calls whose answer broke off.
     pub broken: u64,
+    /// Calls that another upstream was to be asked for first.
+    pub moved_here: u64,
+    /// Calls that were for this upstream first, and count for another one.
+    pub moved_away: u64,
     /// Calls that were cut; the client resumes in another one, and that one counts.
     pub cut: u64,
     /// Calls whose client left after a fault or a wait.
@@ -120,25 +205,22 @@ pub struct Sums {
 impl Sums {
     fn see(&mut self, call: &CallRecord) {
         self.calls += 1;
-        for failed in call.sends.iter().filter_map(|of| of.failed.as_ref()) {
-            add(&mut self.failed_tokens, failed.tokens);
-        }
         let Some(closed) = &call.closed else {
             self.open += 1;
-            let sent = call.sends.iter().filter(|of| of.began.is_some()).count() as u64;
-            let failed = call.sends.iter().filter_map(|of| of.failed.as_ref());
-            self.sends += sent + u64::from(call.left_out);
-            self.refusals += failed.filter(|failed| is_capacity(&failed.fault)).count() as u64;
             return;
         };
-        self.sends += u64::from(closed.sends);
-        self.refusals += u64::from(closed.capacity_faults);
         self.billed_twice += u64::from(closed.maybe_billed_twice > 0);
         self.second_runs += u64::from(closed.maybe_billed_twice);
         if closed.waited > 0 {
             self.waits.see(closed.waited);
         }
         self.see_outcome(call, closed);
+    }
+
+    fn sent(&mut self, sent: Sent) {
+        self.sends += sent.sends;
+        self.refusals += sent.refusals;
+        add(&mut self.failed_tokens, Some(sent.failed));
     }
 
     fn see_outcome(&mut self, call: &CallRecord, closed: &ClosedRecord) {

@@ -194,6 +194,9 @@ proptest! {
 
     #[test]
     fn sums_are_those_of_a_plain_reckoning(calls in prop::collection::vec(any_call(), 0..40)) {
+        let by_upstream = tally(&calls, Some(By::Upstream));
+        plainly(&calls, &by_upstream.all);
+        prop_assert_eq!(by_upstream.rows.values().map(|sums| sums.calls).sum::<u64>(), calls.len() as u64);
         for by in [None, Some(By::Hour), Some(By::Model)] {
             let tally = tally(&calls, by);
             plainly(&calls, &tally.all);
@@ -294,6 +297,79 @@ fn a_call_that_another_model_answered_is_told_from_those_of_either() {
     let of = |model: &str| tally.models[model].all();
     assert_eq!((of("gpt-x").sends, of("gpt-x").refused), (2, 2));
     assert_eq!((of("gpt-y").sends, of("gpt-y").refused), (1, 0));
+}
+
+fn moved(upstream: &str) -> Option<MovedRecord> {
+    let upstream = upstream.to_owned();
+    Some(MovedRecord { upstream, lane: "l".to_owned(), model: None, why: "failed".to_owned() })
+}
+
+/// Calls of a pool of three: at home, moved once, there and back, lost elsewhere, and moved before the first send.
+fn of_a_pool() -> Vec<CallRecord> {
+    let home = ended(1, 0, "served");
+    let mut once = ended(2, 1, "served");
+    once.sends[1].moved = moved("second");
+    let mut back = ended(3, 2, "served");
+    back.sends[1].moved = moved("second");
+    back.sends[2].moved = moved("openai");
+    let mut lost = ended(4, 3, "gave_up");
+    lost.sends[2].moved = moved("third");
+    let mut at_once = ended(5, 0, "served");
+    at_once.sends[0].moved = moved("second");
+    let mut open = CallRecord { closed: None, ..ended(6, 1, "served") };
+    open.sends[1].moved = moved("second");
+    vec![home, once, back, lost, at_once, open]
+}
+
+#[test]
+fn a_call_counts_for_who_had_it_at_last_and_a_send_for_where_it_went() {
+    let tally = tally(&of_a_pool(), Some(By::Upstream));
+    let of = |name: &str| {
+        let sums = &tally.rows[name];
+        (sums.calls, sums.sends, sums.refusals, sums.moved_here, sums.moved_away)
+    };
+    assert_eq!(of("openai"), (2, 7, 5, 0, 4));
+    assert_eq!(of("second"), (3, 4, 1, 3, 0));
+    assert_eq!(of("third"), (1, 1, 1, 1, 0));
+    let (one, two) = (&tally.rows["openai"], &tally.rows["second"]);
+    assert_eq!((one.served, one.saved(), two.served, two.saved()), (2, 1, 2, 1));
+    assert_eq!((tally.rows["third"].lost, tally.all.moved_here, tally.all.moved_away), (1, 4, 4));
+    let json = json::json(&tally, Some(By::Upstream), (0, 1));
+    let row = json["rows"].as_array().unwrap().iter().find(|row| row["upstream"] == "second").unwrap();
+    assert_eq!((&row["sums"]["moved_here"], &row["sums"]["sends"]), (&3.into(), &4.into()));
+    // Sends that are left out, and those of a record that says nothing of them, are in some row.
+    let mut long = ended(7, 3, "gave_up");
+    long.sends[2].moved = moved("second");
+    (long.left_out, long.closed.as_mut().unwrap().sends) = (40, 43);
+    let tally = self::tally(&[long], Some(By::Upstream));
+    assert_eq!(tally.rows.values().map(|sums| sums.sends).sum::<u64>(), 43);
+    assert_eq!(tally.rows["openai"].sends, 2);
+}
+
+#[test]
+fn the_moves_of_a_pool_are_a_table_of_their_own() {
+    let page = |lang, calls: &[CallRecord]| {
+        text::text(lang, &tally(calls, Some(By::Upstream)), Some(By::Upstream), ("a", "b"))
+    };
+    let part = |page: &str, of: &str| {
+        let from = page.find(of).unwrap();
+        page[from..].split("\n\n").take(2).collect::<Vec<_>>().join("\n\n")
+    };
+    insta::assert_snapshot!(part(&page(Lang::English, &of_a_pool()), "  upstream"), @r"
+    upstream                 calls  success  without      mean wait  saved   lost
+    second                       3  100.0 %   50.0 %          2.0 s      1      0
+    openai                       2  100.0 %   50.0 %          4.0 s      1      0
+    third                        1    0.0 %    0.0 %          4.0 s      0      1
+
+    upstream                 sends   refused   moved here   moved away
+    second                       4    25.0 %            3            0
+    openai                       7    71.4 %            0            4
+    third                        1   100.0 %            1            0
+    ");
+    let chinese = page(Lang::Chinese, &of_a_pool());
+    assert!(chinese.contains("转入") && chinese.contains("转出"), "{chinese}");
+    let alone = page(Lang::English, &[ended(1, 2, "served")]);
+    assert!(!alone.contains("moved here"), "{alone}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use relay_core::{Lang, plain};
 
 use super::By;
 use super::best::{Best, HOURS, Span, best};
-use super::tally::{Cell, Hours, Sums, Tally};
+use super::tally::{Cell, Hours, Sums, Tally, share};
 use crate::terminal::{fitting, padded, padded_left, wrapped};
 use crate::words::{span, stats as words};
 
@@ -17,6 +17,7 @@ const NAME: usize = 13;
 /// The columns of a name in a table, and of what stands behind it.
 const KEY: usize = 22;
 const CELLS: [usize; 6] = [8, 9, 9, 15, 7, 7];
+const MOVES: [usize; 4] = [8, 10, 13, 13];
 /// The columns of a day's name, and of an hour, in a map.
 const DAY: usize = 5;
 const HOUR: usize = 3;
@@ -107,10 +108,7 @@ fn table(lang: Lang, by: By, tally: &Tally) -> String {
         format!("  {}{cells}\n", padded(fitting(&name, Some(KEY)), KEY))
     };
     let mut text = format!("\n{}", line(&heading, columns));
-    let mut rows: Vec<_> = tally.rows.iter().collect();
-    if by != By::Hour {
-        rows.sort_by(|a, b| b.1.calls.cmp(&a.1.calls).then(a.0.cmp(b.0)));
-    }
+    let rows = if by == By::Hour { tally.rows.iter().collect() } else { by_calls(tally) };
     for (name, sums) in rows {
         let mean = sums.waits.mean().map_or_else(|| "-".to_owned(), |ms| span::fine(lang, ms));
         let cells = [
@@ -123,7 +121,44 @@ fn table(lang: Lang, by: By, tally: &Tally) -> String {
         ];
         text += &line(name, cells);
     }
+    if by == By::Upstream && tally.all.moved_here > 0 {
+        text += &moves(lang, tally);
+    }
     text
+}
+
+/// What each upstream of a pool was sent, and which calls came from another one: in the order of the table.
+fn moves(lang: Lang, tally: &Tally) -> String {
+    let line = |name: &str, cells: [String; 4]| {
+        let name = plain::line(name);
+        let cells: String =
+            cells.iter().zip(MOVES).map(|(cell, columns)| padded_left(cell, columns)).collect();
+        format!("  {}{cells}\n", padded(fitting(&name, Some(KEY)), KEY))
+    };
+    let columns = [
+        words::column_sends(lang),
+        words::column_refused(lang),
+        words::column_moved_here(lang),
+        words::column_moved_away(lang),
+    ];
+    let mut text = format!("\n{}", line(&words::by_upstream(lang), columns));
+    for (name, sums) in by_calls(tally) {
+        let cells = [
+            span::grouped(sums.sends),
+            percent(share(sums.refusals, sums.sends)),
+            span::grouped(sums.moved_here),
+            span::grouped(sums.moved_away),
+        ];
+        text += &line(name, cells);
+    }
+    text
+}
+
+/// The rows, the busiest first.
+fn by_calls(tally: &Tally) -> Vec<(&String, &Sums)> {
+    let mut rows: Vec<_> = tally.rows.iter().collect();
+    rows.sort_by(|a, b| b.1.calls.cmp(&a.1.calls).then(a.0.cmp(b.0)));
+    rows
 }
 
 /// The hours of the models that refused most.

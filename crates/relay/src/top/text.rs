@@ -101,8 +101,8 @@ pub(super) fn details(lang: Lang, row: &Row<'_>, columns: usize) -> Vec<String> 
     lines.push(String::new());
     let mut told = Timeline { lang, lines: Vec::new() };
     told.line(0, &of_call::accepted(lang));
-    if record.inherited_sends > 0 {
-        told.more(&of_call::inherited(lang, record.inherited_sends));
+    if let Some(spent) = why::inherited(lang, record) {
+        told.more(&of_call::inherited(lang, &spent));
     }
     let mut before = 0;
     for send in &record.sends {
@@ -194,6 +194,7 @@ impl Timeline {
             (WaitWhy::Line, Some(waiting @ 2..)) => of_call::line_of(lang, waiting - 1),
             (WaitWhy::Line, Some(_)) => of_call::line_alone(lang),
             (WaitWhy::Parked, _) => of_call::parked(lang),
+            (WaitWhy::Circuit, _) => of_call::circuit(lang),
             (WaitWhy::Cut, _) => of_call::cut(lang),
         };
         let mut said = match (wait.took, row.doing, wait.planned) {

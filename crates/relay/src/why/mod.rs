@@ -16,7 +16,7 @@ use crate::history::record::CallRecord;
 use crate::local_time::Zone;
 use crate::terminal;
 
-pub(crate) use timeline::{moved, pool};
+pub(crate) use timeline::{inherited, moved, pool};
 pub use verdict::verdict;
 
 /// The widest line.

@@ -5,7 +5,8 @@ use relay_core::event::Outcome;
 
 use super::*;
 use crate::history::record::{
-    ClosedRecord, FailedRecord, MissedRecord, SendRecord, State, Tokens, WaitRecord, WaitWhy, WayRecord,
+    ClosedRecord, FailedRecord, MissedRecord, MovedRecord, SendRecord, State, Tokens, WaitRecord, WaitWhy,
+    WayRecord,
 };
 use crate::history::tests::call;
 
@@ -225,6 +226,108 @@ fn what_a_served_call_went_through_is_told() {
     assert!(first(WaitWhy::Cut).contains("broke off an earlier answer of this turn"));
     let at_once = quick(ended(Some(Fault::NeverSent), Outcome::Served), 0);
     assert_eq!(at_once, "The service could not be reached; the relay sent again at once and got the answer.");
+}
+
+/// The same in one line.
+fn unwrapped(page: &str) -> String {
+    page.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn to(upstream: &str, model: Option<&str>) -> Option<MovedRecord> {
+    let (upstream, model) = (upstream.to_owned(), model.map(str::to_owned));
+    Some(MovedRecord { upstream, lane: "0e".to_owned(), model, why: "failed".to_owned() })
+}
+
+#[test]
+fn who_answered_is_named_where_that_is_not_who_was_asked() {
+    let said = |moved, lang| {
+        let mut call = ended(Some(Fault::AtCapacity), Outcome::Served);
+        call.sends[1].moved = moved;
+        verdict(lang, &call, false)
+    };
+    let saved = "The service was at capacity; the relay waited 12 s and got the answer.";
+    for (moved, by) in [
+        (to("second", None), " That came from second in place of openai."),
+        (to("openai", Some("gpt-y")), " That came from gpt-y in place of gpt-x."),
+        (to("second", Some("gpt-y")), " That came from gpt-y at second in place of gpt-x at openai."),
+        (to("openai", Some("gpt-x")), ""),
+        (None, ""),
+    ] {
+        assert_eq!(said(moved, Lang::English), format!("{saved}{by}"));
+    }
+    let chinese = said(to("second", Some("gpt-y")), Lang::Chinese);
+    assert!(chinese.ends_with("回答来自 second 的 gpt-y，而非 openai 的 gpt-x。"), "{chinese}");
+    // Without a fault of its own, that is all there is to tell.
+    let sends = vec![SendRecord { moved: to("second", None), ..send(1, None) }];
+    let closed = ClosedRecord { waited: 0, ..closed(Outcome::Served) };
+    let call = CallRecord { sends, closed: Some(closed), ..call(1, State::Closed) };
+    assert_eq!(
+        verdict(Lang::English, &call, false),
+        "The upstream that comes first took no calls; the relay sent it on at once and got the answer. \
+         That came from second in place of openai."
+    );
+    // Who got no answer has none from anybody.
+    let mut lost = ended(Some(Fault::AtCapacity), Outcome::GaveUp);
+    lost.sends[1].moved = to("second", None);
+    assert!(!verdict(Lang::English, &lost, false).contains("in place of"));
+}
+
+#[test]
+fn what_an_earlier_call_had_spent_is_told() {
+    let with = |sends, failed, resends, outcome| CallRecord {
+        inherited_sends: sends,
+        inherited_failed: failed,
+        inherited_resends: resends,
+        ..ended(Some(Fault::ServerFailed), outcome)
+    };
+    // A client that does not say that it sends again has the counts that may cost money, and no others.
+    let weak = with(0, 2, 1, Outcome::Returned);
+    let spent = "2 failed sends, 1 resend of what may have run";
+    let page = unwrapped(&text(Lang::English, &weak, KNOWN));
+    let head = "goes on from an earlier call of the same client; what that has spent counts, too:";
+    assert!(page.contains(&format!("{head} {spent}")), "{page}");
+    let last = format!("What an earlier call of the same client had spent counted, too: {spent}.");
+    assert!(page.ends_with(&last), "{page}");
+    let all = verdict(Lang::Chinese, &with(5, 2, 0, Outcome::GaveUp), false);
+    assert!(all.ends_with("同一客户端之前的请求已用的额度一并计入：发送 5 次，发送失败 2 次。"), "{all}");
+    let served = with(5, 0, 0, Outcome::Served);
+    assert!(!verdict(Lang::English, &served, false).contains("earlier call"));
+    assert!(unwrapped(&text(Lang::English, &served, KNOWN)).contains(head));
+    // Nothing was left for it.
+    let closed = ClosedRecord { why: Some(Stop::SendsSpent.name().to_owned()), ..closed(Outcome::GaveUp) };
+    let none = CallRecord { sends: Vec::new(), closed: Some(closed), ..with(5, 0, 0, Outcome::GaveUp) };
+    assert_eq!(
+        verdict(Lang::English, &none, false),
+        "The relay did not send it: no send was left. \
+         What an earlier call of the same client had spent counted, too: 5 sends."
+    );
+}
+
+#[test]
+fn a_wait_for_a_breaker_is_told() {
+    let waits = |waiting| WaitRecord { waiting, ..wait(WaitWhy::Circuit, Some(30_000)).unwrap() };
+    let page = |wait, outcome| {
+        let sends = vec![SendRecord { wait: Some(wait), began: None, ..send(1, None) }];
+        let closed = ClosedRecord { waited: 30_000, took: 30_000, ..closed(outcome) };
+        let call = CallRecord { sends, closed: Some(closed), ..call(1, State::Closed) };
+        unwrapped(&text(Lang::English, &call, KNOWN))
+    };
+    let served = page(waits(None), Outcome::Served);
+    assert!(served.contains("waited 30 s: the breaker of each upstream was open"), "{served}");
+    assert!(served.ends_with("the relay held it for 30 s and got the answer."), "{served}");
+    let served = page(waits(Some(1)), Outcome::Served);
+    assert!(served.contains("upstream was open; then in the line of its lane, alone"), "{served}");
+    for (outcome, words) in [
+        (Outcome::GaveUp, "Other calls had failed at each upstream; the relay did not send this one"),
+        (Outcome::ClientLeft, "while the relay held the call, since the breaker of each upstream was open."),
+    ] {
+        let page = page(waits(None), outcome);
+        assert!(page.contains(words), "{page}");
+    }
+    let sends = vec![SendRecord { wait: Some(waits(None)), began: None, ..send(1, None) }];
+    let open = CallRecord { sends, ..call(1, State::Waiting) };
+    let said = "It is not over: the relay holds it, since the breaker of each upstream is open.";
+    assert_eq!(verdict(Lang::English, &open, false), said);
 }
 
 #[test]

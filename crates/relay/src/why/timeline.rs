@@ -95,8 +95,8 @@ impl Page<'_> {
         if let Some(id) = &call.request_id {
             self.line(&words::client_id(lang, id));
         }
-        if call.inherited_sends > 0 {
-            self.line(&words::inherited(lang, call.inherited_sends));
+        if let Some(spent) = inherited(lang, call) {
+            self.line(&words::inherited(lang, &spent));
         }
         self.text.push('\n');
     }
@@ -117,6 +117,10 @@ impl Page<'_> {
             (WaitWhy::Line, Some(told)) => words::not_before(lang, &line(), &told),
             (WaitWhy::Line, None) => line(),
             (WaitWhy::Parked, _) => words::parked(lang, &self.until(wait)),
+            (WaitWhy::Circuit, _) => match wait.waiting {
+                Some(_) => words::cut_off_in_line(lang, &line()),
+                None => words::cut_off(lang),
+            },
             (WaitWhy::Cut, _) => words::after_cut(lang),
         };
         let text = match wait.took {
@@ -290,6 +294,16 @@ pub(crate) fn moved(lang: Lang, moved: &MovedRecord) -> String {
         Some(model) => words::moved_for(lang, &moved.upstream, model, &why),
         None => words::moved(lang, &moved.upstream, &why),
     }
+}
+
+/// What earlier calls of the same client had spent, which counts for this one.
+pub(crate) fn inherited(lang: Lang, call: &CallRecord) -> Option<String> {
+    let parts = [
+        (call.inherited_sends > 0).then(|| words::inherited_sends(lang, call.inherited_sends)),
+        (call.inherited_failed > 0).then(|| words::inherited_failed(lang, call.inherited_failed)),
+        (call.inherited_resends > 0).then(|| words::inherited_resends(lang, call.inherited_resends)),
+    ];
+    parts.into_iter().flatten().reduce(|all, part| words::both(lang, &all, &part))
 }
 
 /// Who could serve a call that went to a pool.

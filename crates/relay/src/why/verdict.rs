@@ -1,13 +1,13 @@
 //! The last line: what happened in one or two sentences, and whose doing it was.
 
-use relay_core::call::PARKED;
+use relay_core::call::{PARKED, Stop};
 use relay_core::event::Outcome;
 use relay_core::{Fault, Lang};
 
 use super::fault;
-use super::timeline::reason;
+use super::timeline::{inherited, reason};
 use crate::history::record::{CallRecord, ClosedRecord, SendRecord, State, WaitWhy};
-use crate::words::{span, why as words};
+use crate::words::{span, verdict as words, why as parts};
 
 /// A wait below this is none to speak of.
 const AT_ONCE_MS: u64 = 50;
@@ -29,17 +29,23 @@ pub fn verdict(lang: Lang, call: &CallRecord, run_ended: bool) -> String {
         (Some(Outcome::Passed | Outcome::Returned), None) => words::passed_alone(lang),
         (Some(Outcome::Returned), Some(was)) => words::returned(lang, &was),
         (Some(Outcome::Refused), Some(was)) => {
-            words::not_again(lang, &was, &because.unwrap_or_else(|| words::maybe_ran(lang)))
+            words::not_again(lang, &was, &because.unwrap_or_else(|| parts::maybe_ran(lang)))
         }
         (Some(Outcome::Refused), None) => words::not_at_all(lang),
         (Some(Outcome::GaveUp), was) => {
-            let because = because.unwrap_or_else(|| words::patience_spent(lang));
+            let because = because.unwrap_or_else(|| parts::patience_spent(lang));
             match was {
                 Some(was) => words::gave_up(lang, &was, closed.sends, &waited, &because),
+                None if closed.why.as_deref() == Some(Stop::CircuitsOpen.name()) || was_cut_off(call) => {
+                    words::gave_up_cut_off(lang, &waited, &because)
+                }
+                None if closed.why.as_deref() == Some(Stop::SendsSpent.name()) => {
+                    words::gave_up_unsent(lang, &because)
+                }
                 None => words::gave_up_in_line(lang, &waited, &because),
             }
         }
-        (Some(Outcome::Broken), _) => words::broken(lang, &words::bytes(lang, &span::grouped(closed.sent))),
+        (Some(Outcome::Broken), _) => words::broken(lang, &parts::bytes(lang, &span::grouped(closed.sent))),
         (Some(Outcome::Cut), was) => {
             let at_end = closed.last_fault.as_ref().map(|name| self::was(lang, name));
             let was = at_end.or(was).unwrap_or_else(|| words::was(lang, Fault::ServerFailed).to_owned());
@@ -49,7 +55,36 @@ pub fn verdict(lang: Lang, call: &CallRecord, run_ended: bool) -> String {
         (Some(Outcome::ClientLeft), _) => client_left(lang, call, closed),
         (None, _) => words::otherwise(lang, &closed.outcome),
     };
+    let said = match (outcome, answered_by(lang, call)) {
+        (Some(Outcome::Served), Some((by, instead_of))) => words::answered_by(lang, &said, &by, &instead_of),
+        _ => said,
+    };
+    let said = match inherited(lang, call).filter(|_| outcome.is_some_and(was_bounded)) {
+        Some(spent) => words::with_inherited(lang, &said, &spent),
+        None => said,
+    };
     if closed.maybe_billed_twice > 0 { words::maybe_twice(lang, &said) } else { said }
+}
+
+/// Whether its budget may be why it ended so.
+const fn was_bounded(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::Returned | Outcome::Refused | Outcome::GaveUp => true,
+        Outcome::Served | Outcome::Passed | Outcome::Broken | Outcome::Cut | Outcome::ClientLeft => false,
+    }
+}
+
+/// Who had the call at last, and who was to be asked first, where that is not the same.
+fn answered_by(lang: Lang, call: &CallRecord) -> Option<(String, String)> {
+    let ((upstream, model), (first, asked)) = (call.last_at(), call.first_at());
+    match (model.zip(asked).filter(|(model, asked)| model != asked), upstream != first) {
+        (Some((model, asked)), true) => {
+            Some((words::at(lang, model, upstream), words::at(lang, asked, first)))
+        }
+        (Some((model, asked)), false) => Some((model.to_owned(), asked.to_owned())),
+        (None, true) => Some((upstream.to_owned(), first.to_owned())),
+        (None, false) => None,
+    }
 }
 
 fn served(lang: Lang, call: &CallRecord, closed: &ClosedRecord, was: Option<String>) -> String {
@@ -59,10 +94,18 @@ fn served(lang: Lang, call: &CallRecord, closed: &ClosedRecord, was: Option<Stri
         Some(was) if closed.waited < AT_ONCE_MS => words::saved_at_once(lang, &was),
         Some(was) => words::saved(lang, &was, &waited),
         None if closed.waited < AT_ONCE_MS && went_around(call) => words::went_around(lang),
+        None if closed.waited < AT_ONCE_MS && call.first_at() != call.last_at() => words::went_on(lang),
         None if closed.waited < AT_ONCE_MS => words::untroubled(lang),
         None if first.is_some_and(|wait| wait.why == WaitWhy::Cut) => words::resumed(lang, &waited),
+        None if was_cut_off(call) => words::held_cut_off(lang, &waited),
         None => words::held_back(lang, &waited),
     }
+}
+
+/// Whether the last that it waited for was a breaker.
+fn was_cut_off(call: &CallRecord) -> bool {
+    let last = call.sends.iter().rev().find_map(|of| of.wait.as_ref());
+    last.is_some_and(|wait| wait.why == WaitWhy::Circuit)
 }
 
 /// Whether a send tried a way in vain, and went another one.
@@ -76,6 +119,7 @@ fn client_left(lang: Lang, call: &CallRecord, closed: &ClosedRecord) -> String {
         _ if call.committed.is_some() => words::left_answering(lang, &took),
         Some(SendRecord { began: None, wait: Some(_), .. }) => match last_fault(call) {
             Some(fault) => words::left_waiting(lang, &took, &meaning(lang, fault)),
+            None if was_cut_off(call) => words::left_cut_off(lang, &took),
             None => words::left_in_line(lang, &took),
         },
         Some(_) => words::left_asking(lang, &took),
@@ -91,6 +135,7 @@ fn open(lang: Lang, call: &CallRecord, run_ended: bool) -> String {
         State::Sending => words::open_sending(lang),
         State::Waiting => match last_fault(call) {
             Some(fault) => words::open_waiting(lang, &meaning(lang, fault)),
+            None if was_cut_off(call) => words::open_cut_off(lang),
             None => words::open_in_line(lang),
         },
         State::Streaming => words::open_streaming(lang),

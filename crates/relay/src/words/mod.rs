@@ -59,6 +59,7 @@ pub mod status;
 pub mod top;
 pub mod top_call;
 pub mod verbs;
+pub mod verdict;
 pub mod why;
 
 /// Every table there is.
@@ -93,6 +94,7 @@ pub const TABLES: &[Table] = &[
     top::TABLE,
     top_call::TABLE,
     verbs::TABLE,
+    verdict::TABLE,
     why::TABLE,
 ];
 

@@ -227,6 +227,30 @@ relay_core::words! {
         zh: "失败";
     }
 
+    /// A column: sends.
+    column_sends() {
+        en: "sends";
+        zh: "发送";
+    }
+
+    /// A column: the share of sends that was refused for want of capacity.
+    column_refused() {
+        en: "refused";
+        zh: "被拒绝";
+    }
+
+    /// A column: calls that came from another upstream.
+    column_moved_here() {
+        en: "moved here";
+        zh: "转入";
+    }
+
+    /// A column: calls that went on at another one.
+    column_moved_away() {
+        en: "moved away";
+        zh: "转出";
+    }
+
     /// The names of the columns of names.
     by_hour() {
         en: "hour";

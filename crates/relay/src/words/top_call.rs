@@ -41,10 +41,10 @@ relay_core::words! {
         zh: "已接收";
     }
 
-    /// It goes on from another.
-    inherited(count: u32) {
-        en: "goes on from an earlier call of the client, with {sends} so far", sends = counted(u64::from(count), "send", "sends");
-        zh: "接续客户端之前的请求，此前已发送 {count} 次";
+    /// It goes on from another. `spent` is what `why` says of that.
+    inherited(spent: &str) {
+        en: "goes on from an earlier call of the client, with {spent} so far";
+        zh: "接续客户端之前的请求，此前已{spent}";
     }
 
     /// A wait that is over.
@@ -93,6 +93,12 @@ relay_core::words! {
     line_alone() {
         en: "in the line of its lane, alone";
         zh: "在通道中排队，没有其他请求";
+    }
+
+    /// Every upstream is cut off.
+    circuit() {
+        en: "the breaker of each upstream is open";
+        zh: "每个上游都已断路";
     }
 
     /// The lane is parked.

@@ -1,7 +1,6 @@
-//! What `why` says about a call.
+//! What `why` says about a call, up to its last line.
 
 use relay_core::words::counted;
-use relay_core::{Fault, Lang};
 
 relay_core::words! {
     table TABLE "why";
@@ -60,10 +59,34 @@ relay_core::words! {
         zh: "客户端的请求 ID：{id}";
     }
 
-    /// It is the resend of a client.
-    inherited(sends: u32) {
-        en: "goes on from an earlier call of the same client, which took {sends}", sends = counted(u64::from(sends), "send", "sends");
-        zh: "接续同一客户端之前的请求，此前已发送 {sends} 次";
+    /// It is the resend of a client. `spent` is made of the parts below.
+    inherited(spent: &str) {
+        en: "goes on from an earlier call of the same client; what that has spent counts, too: {spent}";
+        zh: "接续同一客户端之前的请求，其已用的额度一并计入：{spent}";
+    }
+
+    /// A part: sends.
+    inherited_sends(count: u32) {
+        en: "{sends}", sends = counted(u64::from(count), "send", "sends");
+        zh: "发送 {count} 次";
+    }
+
+    /// A part: those of them that failed.
+    inherited_failed(count: u32) {
+        en: "{failed}", failed = counted(u64::from(count), "failed send", "failed sends");
+        zh: "发送失败 {count} 次";
+    }
+
+    /// A part: resends that may have been the second to run.
+    inherited_resends(count: u32) {
+        en: "{resends} of what may have run", resends = counted(u64::from(count), "resend", "resends");
+        zh: "重发可能已执行的请求 {count} 次";
+    }
+
+    /// Two parts.
+    both(one: &str, other: &str) {
+        en: "{one}, {other}";
+        zh: "{one}，{other}";
     }
 
     /// A wait that is over. `why` is one of the reasons below.
@@ -190,6 +213,18 @@ relay_core::words! {
     parked(until: &str) {
         en: "the lane is parked until {until}, since its quota is spent";
         zh: "通道停用到 {until}，因为其配额已用完";
+    }
+
+    /// Every breaker is open.
+    cut_off() {
+        en: "the breaker of each upstream was open";
+        zh: "每个上游都处于断路状态";
+    }
+
+    /// And then the line of a lane. `line` is one of those above.
+    cut_off_in_line(line: &str) {
+        en: "the breaker of each upstream was open; then {line}";
+        zh: "每个上游都处于断路状态；随后{line}";
     }
 
     /// The moment at the end of a span.
@@ -522,192 +557,6 @@ relay_core::words! {
         zh: "没有发送：通道已停用，它得到的是使通道停用的那个回答";
     }
 
-    /// A fault of another version, for the last line.
-    was_unknown(fault: &str) {
-        en: "Something went wrong ({fault})";
-        zh: "出现故障（{fault}）";
-    }
-
-    /// The last line: all was well.
-    untroubled() {
-        en: "The service answered the first send; the relay had nothing to do.";
-        zh: "服务在第一次发送时就给出了回答；中继无需介入。";
-    }
-
-    /// The last line: all was well, by another way.
-    went_around() {
-        en: "The first way to the service did not work; the relay sent it by another one, and the service answered.";
-        zh: "首选线路不可用；中继改走另一条线路发送，服务给出了回答。";
-    }
-
-    /// It was held back.
-    held_back(span: &str) {
-        en: "The service was refusing other calls like this one; the relay held it back for {span} and got the answer.";
-        zh: "服务正在拒绝其他同类请求；中继让它等待 {span}后得到了回答。";
-    }
-
-    /// It goes on after a cut.
-    resumed(span: &str) {
-        en: "The service broke off an earlier answer of this turn; the relay waited {span} and got the answer.";
-        zh: "服务中断了本轮对话之前的回答；中继等待 {span}后得到了回答。";
-    }
-
-    /// It was saved.
-    saved(was: &str, span: &str) {
-        en: "{was}; the relay waited {span} and got the answer.";
-        zh: "{was}；中继等待 {span}后得到了回答。";
-    }
-
-    /// Without a wait to speak of.
-    saved_at_once(was: &str) {
-        en: "{was}; the relay sent again at once and got the answer.";
-        zh: "{was}；中继立即重新发送并得到了回答。";
-    }
-
-    /// And may have been paid for twice.
-    maybe_twice(verdict: &str) {
-        en: "{verdict} It may have been billed twice.";
-        zh: "{verdict}可能被重复计费。";
-    }
-
-    /// A definite error.
-    passed(was: &str) {
-        en: "{was}. The relay passed that on as it came: sending again does not help.";
-        zh: "{was}。中继已原样转交：重新发送无济于事。";
-    }
-
-    /// That of another call.
-    passed_unsent(was: &str) {
-        en: "{was}. Another call had been told so before, so the relay did not ask again: it passed on that answer.";
-        zh: "{was}。此前已有另一个请求得到这个回答，因此中继没有再次询问，而是转交了那个回答。";
-    }
-
-    /// A definite error that nothing tells of.
-    passed_alone() {
-        en: "The service answered with an error; the relay passed it on as it came.";
-        zh: "服务返回了错误；中继已原样转交。";
-    }
-
-    /// A failure handed back.
-    returned(was: &str) {
-        en: "{was}; the relay gave that back as it came, so that the client decides.";
-        zh: "{was}；中继将其原样返回，由客户端决定。";
-    }
-
-    /// A refusal to send again.
-    not_again(was: &str, reason: &str) {
-        en: "{was}. The relay refused to send again: {reason}.";
-        zh: "{was}。中继拒绝重新发送：{reason}。";
-    }
-
-    /// A refusal that nothing tells of.
-    not_at_all() {
-        en: "The relay refused the call itself.";
-        zh: "中继自行拒绝了该请求。";
-    }
-
-    /// It gave up.
-    gave_up(was: &str, sends: u32, span: &str, reason: &str) {
-        en: "{was}; the relay gave up after {sends} and a wait of {span}: {reason}.", sends = counted(u64::from(sends), "send", "sends");
-        zh: "{was}；中继在发送 {sends} 次、等待 {span}后放弃：{reason}。";
-    }
-
-    /// It gave up before anything was sent.
-    gave_up_in_line(span: &str, reason: &str) {
-        en: "The service was refusing other calls like this one; the relay held it back for {span} and gave up: {reason}.";
-        zh: "服务正在拒绝其他同类请求；中继让它等待 {span}后放弃：{reason}。";
-    }
-
-    /// The answer broke off.
-    broken(sent: &str) {
-        en: "The service, or the way to it, broke off its answer after {sent} had reached the client; what has begun is not sent again.";
-        zh: "服务或其连接在 {sent}到达客户端后中断了回答；已开始的回答不会重新发送。";
-    }
-
-    /// The answer was cut.
-    cut(was: &str) {
-        en: "{was} in the middle of its answer; the relay cut the connection, so that the client resumes.";
-        zh: "{was}（在回答中途）；中继切断了连接，使客户端续传。";
-    }
-
-    /// The connection was, before there was an answer.
-    cut_before(was: &str) {
-        en: "{was}; the relay cut the connection, so that the client sends all of its input again.";
-        zh: "{was}；中继切断了连接，使客户端重新发送全部输入。";
-    }
-
-    /// The client left while the relay waited.
-    left_waiting(span: &str, meaning: &str) {
-        en: "The client hung up after {span}, while the relay waited to send again ({meaning}).";
-        zh: "客户端在 {span}后断开，当时中继正在等待重新发送（{meaning}）。";
-    }
-
-    /// While it was held back.
-    left_in_line(span: &str) {
-        en: "The client hung up after {span}, while the relay held the call back, since the service was refusing others.";
-        zh: "客户端在 {span}后断开，当时服务正在拒绝其他请求，中继让该请求排队。";
-    }
-
-    /// While the service was asked.
-    left_asking(span: &str) {
-        en: "The client hung up after {span}, while the service had not answered.";
-        zh: "客户端在 {span}后断开，当时服务尚未响应。";
-    }
-
-    /// While the answer came.
-    left_answering(span: &str) {
-        en: "The client hung up after {span}, while the answer came.";
-        zh: "客户端在 {span}后断开，当时正在返回回答。";
-    }
-
-    /// Before anything was done.
-    left_at_once(span: &str) {
-        en: "The client hung up after {span}, before anything was sent.";
-        zh: "客户端在 {span}后断开，当时尚未发送任何内容。";
-    }
-
-    /// An outcome of another version.
-    otherwise(outcome: &str) {
-        en: "It ended in a way that this version does not know ({outcome}).";
-        zh: "请求以此版本不认识的方式结束（{outcome}）。";
-    }
-
-    /// It goes on: what it does.
-    open_opening() {
-        en: "It is not over: nothing is sent yet.";
-        zh: "请求尚未结束：还未发送任何内容。";
-    }
-
-    /// It is sent.
-    open_sending() {
-        en: "It is not over: the service has not answered yet.";
-        zh: "请求尚未结束：服务还未响应。";
-    }
-
-    /// It waits.
-    open_waiting(meaning: &str) {
-        en: "It is not over: the relay waits to send it ({meaning}).";
-        zh: "请求尚未结束：中继正在等待发送（{meaning}）。";
-    }
-
-    /// It waits for others.
-    open_in_line() {
-        en: "It is not over: the relay holds it back, since the service refuses others.";
-        zh: "请求尚未结束：服务正在拒绝其他请求，中继让它排队。";
-    }
-
-    /// It streams.
-    open_streaming() {
-        en: "It is not over: the answer is coming.";
-        zh: "请求尚未结束：正在返回回答。";
-    }
-
-    /// Its run is over.
-    cut_short() {
-        en: "The relay ended before this call did: what became of it is not known.";
-        zh: "中继在该请求之前结束：其结果未知。";
-    }
-
     /// How many more.
     others(count: u64) {
         en: "note: {others} that name; `RUN-cN`, such as `7-c12`, names one", others = counted(count, "older call goes by", "older calls go by");
@@ -724,30 +573,5 @@ relay_core::words! {
     no_call() {
         en: "the history has no call yet\nhint: make one through the relay, and ask again";
         zh: "历史中还没有请求\n提示：先通过中继发出一个请求，再来查询";
-    }
-}
-
-/// What went wrong, as a whole clause of the past.
-#[must_use]
-pub const fn was(lang: Lang, fault: Fault) -> &'static str {
-    match lang {
-        Lang::Chinese => fault.meaning_in(lang),
-        Lang::English => match fault {
-            Fault::AtCapacity => "The service was at capacity",
-            Fault::Overloaded => "The service was overloaded",
-            Fault::ModelLoading => "The model was being loaded",
-            Fault::Throttled => "The service throttled this account",
-            Fault::QuotaSpent => "The quota or plan of this account was spent",
-            Fault::Authentication => "The service did not accept the credential",
-            Fault::BadRequest => "The service did not accept the request",
-            Fault::TooLong => "The request was too long for the service",
-            Fault::ContentRefused => "The service refused the content",
-            Fault::Challenge => "The edge of the service asked for a browser check",
-            Fault::ServerFailed => "The service failed",
-            Fault::BrokenStream => "The service broke off its answer",
-            Fault::EmptyAnswer => "The service gave an empty answer",
-            Fault::NoAnswer => "The service gave no answer in time",
-            Fault::NeverSent => "The service could not be reached",
-        },
     }
 }

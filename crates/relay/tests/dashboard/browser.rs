@@ -149,6 +149,8 @@ fn call(number: u64, opened: u64, model: &str, refused: u64) -> CallRecord {
         pool: None,
         bound: None,
         inherited_sends: 0,
+        inherited_failed: 0,
+        inherited_resends: 0,
         state: State::Closed,
         sends: sends.collect(),
         left_out: 0,

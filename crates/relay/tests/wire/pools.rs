@@ -228,6 +228,23 @@ async fn a_session_goes_back_to_the_member_that_has_sealed_something_for_it() {
 }
 
 #[tokio::test]
+async fn a_session_by_the_names_of_an_older_codex_is_one() {
+    for name in ["session_id", "conversation_id"] {
+        let (one, other, config) = two(Script::of([busy(), answers("x")]), answers("y")).await;
+        let bench = Bench::with(config).await;
+        let asks = |body: &str| {
+            let request = Request::post("/v1/responses").header("authorization", format!("Bearer {KEY}"));
+            request.header("user-agent", "codex_cli_rs/0.77.0 (Linux 6.1)").header(name, "a").json(body)
+        };
+        assert_eq!(bench.ask(&asks(TURN)).await.status, 200);
+        let refers = r#"{"model":"gpt-x","stream":true,"input":[{"id":"msg_1"}]}"#;
+        assert_eq!(bench.ask(&asks(refers)).await.status, 200);
+        assert_eq!((one.requests().len(), other.requests().len()), (1, 2), "{name}");
+        assert_eq!(bench.story(2).await, "opened, send 1, 200, committed, served");
+    }
+}
+
+#[tokio::test]
 async fn the_sign_in_of_a_person_is_for_no_pool() {
     let (one, other, config) = two(answers("x"), answers("y")).await;
     let bench = Bench::with(config).await;
@@ -449,6 +466,47 @@ async fn a_member_that_fails_hard_is_cut_off_and_probed_by_one() {
         assert_eq!(bench.ask(&ask()).await.status, 200);
     }
     assert_eq!((one.requests().len(), other.requests().len()), (3, 4));
+}
+
+#[tokio::test]
+async fn a_call_that_goes_back_since_its_send_failed_says_so_however_late() {
+    let closed = Refused::port().unwrap();
+    let held = Reply::status(503).header("retry-after", "20").json("{}");
+    let other = Upstream::start(Script::of([answers("y"), held])).await.unwrap();
+    let mut config = pool(&[&closed.url(), &other.url()], Strategy::InOrder, |profile| {
+        profile.gate = Some(relay_core::gate::Preset::Interactive);
+        profile.patience = Duration::from_secs(60);
+    });
+    config.breaker = breaker::Rules { failures: 1, pause: ms(400), ..breaker::Rules::default() };
+    let bench = Bench::with(config).await;
+    assert_eq!(bench.ask(&ask()).await.status, 200);
+    let one = closed.open(answers("x")).unwrap();
+    // It waits at the other, until the breaker of the first lets it through.
+    assert_eq!(bench.ask(&ask()).await.status, 200);
+    assert_eq!((one.requests().len(), other.requests().len()), (1, 2));
+    let story = bench.story(2).await;
+    assert!(story.starts_with("opened, circuit_open to two, send 1, 503, at_capacity refused, "), "{story}");
+    assert!(story.ends_with(", failed to one, send 2, 200, committed, served"), "{story}");
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_a_breaker_is_told_of_once() {
+    let up = Upstream::start(Script::of([Reply::status(500).json("{}"), answers("x")])).await.unwrap();
+    let mut config = crate::support::bounded(&up.url(), |profile| {
+        profile.failed_sends = 1;
+        profile.patience = Duration::from_secs(60);
+    });
+    let pause = ms(2_500);
+    config.breaker = breaker::Rules { failures: 1, pause, alone: true, ..breaker::Rules::default() };
+    let bench = Bench::with(config).await;
+    assert_eq!(bench.ask(&ask()).await.status, 500);
+    let mut waits = sent(&bench, &ask()).await;
+    bench.until(|events| events.iter().any(|(_, event)| matches!(event, Event::CutOff { .. }))).await;
+    let page = bench.page().await;
+    assert_eq!(page["open_calls"][0]["state"], "waiting", "{page}");
+    assert!(page["open_calls"][0]["next_send_in_s"].as_f64().is_some_and(|left| left <= 2.5), "{page}");
+    gets(&mut waits, &stream_bytes(&wire::turn("x"))).await;
+    assert_eq!(bench.story(2).await, "opened, cut off, send 1, 200, committed, served");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! What a client sends again by itself: served, counted on, never multiplied.
 
+use relay_core::event::{Event, Inherited};
 use relay_sim::fixtures::codex as wire;
 use relay_sim::{Client, Ending, Reply, Request, Script, Upstream};
 
@@ -80,6 +81,12 @@ async fn body_and_credential_alone_carry_over_what_failed_but_not_the_count_of_s
     let bench = Bench::with(bounded(&up.url(), |profile| profile.sends = Some(3))).await;
     assert_eq!(bench.ask(&plain(BODY)).await.status, 500);
     assert_eq!(bench.ask(&plain(REORDERED)).await.status, 500);
+    // It is told of, although no send of the first counts.
+    let inherits = |event: &Event| {
+        let Event::CallOpened { inherited, .. } = event else { return None };
+        Some(*inherited).filter(|it| !it.is_nothing())
+    };
+    assert_eq!(bench.first(inherits), Inherited { failed: 3, ..Inherited::default() });
     assert_eq!(up.requests().len(), 4, "three failures are spent, so the fourth goes back");
     assert_eq!(bench.ask(&plain(BODY)).await.status, 503);
     assert_eq!(up.requests().len(), 7, "refusals have the whole budget again");

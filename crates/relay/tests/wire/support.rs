@@ -252,8 +252,8 @@ impl Bench {
 
 fn told(event: &Event) -> String {
     match event {
-        Event::CallOpened { inherited_sends: 0, .. } => "opened".to_owned(),
-        Event::CallOpened { inherited_sends, .. } => format!("opened after {inherited_sends}"),
+        Event::CallOpened { inherited, .. } if inherited.sends == 0 => "opened".to_owned(),
+        Event::CallOpened { inherited, .. } => format!("opened after {}", inherited.sends),
         Event::SendStarted { send } => format!("send {send}"),
         Event::WayTaken { detour, .. } => format!("by {}", detour.by.as_deref().unwrap_or("no way")),
         Event::HeadArrived { status, .. } => status.to_string(),
@@ -262,6 +262,7 @@ fn told(event: &Event) -> String {
         }
         Event::WaitStarted { .. } => "wait".to_owned(),
         Event::InLine { .. } => "line".to_owned(),
+        Event::CutOff { .. } => "cut off".to_owned(),
         Event::NoticeGiven { notices, .. } => format!("notice {notices}"),
         Event::Moved { to, why, .. } => format!("{} to {}", why.name(), to.upstream),
         Event::GrantTaken { .. } => "grant".to_owned(),

@@ -31,7 +31,8 @@ fn name<T: Serialize>(value: T) -> Option<String> {
 
 const CALL: &str = "run, call, opened, client, dialect, operation, transport, upstream, model, profile, lane, request_id, \
      inherited_sends, state, left_out, committed, outcome, why, status, sends, waited, took, last_fault, \
-     capacity_faults, maybe_billed_twice, received, sent, tokens_input, tokens_cached, tokens_output, pool, bound";
+     capacity_faults, maybe_billed_twice, received, sent, tokens_input, tokens_cached, tokens_output, pool, bound, \
+     inherited_failed, inherited_resends";
 
 const SEND: &str = "run, call, send, wait_why, wait_began, wait_planned, wait_took, wait_waiting, wait_notices, began, \
      may_run_twice, head, status, request_id, failed, fault, evidence, code, rule, told, tokens_input, tokens_cached, \
@@ -68,6 +69,8 @@ const LATER: &[(&str, i64)] = &[
     ("moved_lane", 2),
     ("moved_model", 2),
     ("way", 2),
+    ("inherited_failed", 3),
+    ("inherited_resends", 3),
 ];
 
 /// These columns as a file of this version has them: nothing stands in those that came later.
@@ -129,6 +132,8 @@ pub(super) fn put(to: &Transaction<'_>, run: i64, call: &CallRecord) -> rusqlite
         tokens.map(|tokens| whole(tokens.output)),
         call.pool,
         call.bound,
+        call.inherited_failed,
+        call.inherited_resends,
     ])?;
     if call.left_out > 0 {
         // Those in the middle of a long call are left out, here as in the record.
@@ -317,6 +322,8 @@ fn call_of(row: &Found<'_>) -> rusqlite::Result<CallRecord> {
         pool: row.get("pool")?,
         bound: row.get("bound")?,
         inherited_sends: row.get("inherited_sends")?,
+        inherited_failed: or_default(row, "inherited_failed")?,
+        inherited_resends: or_default(row, "inherited_resends")?,
         state: named(row, "state")?,
         sends: Vec::new(),
         left_out: row.get("left_out")?,

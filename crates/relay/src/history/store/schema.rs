@@ -4,10 +4,10 @@
 use rusqlite::Connection;
 
 /// The version that this program reads and writes (`PRAGMA user_version`).
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 
 /// What makes each version of the one before.
-const STEPS: [&str; 2] = [
+const STEPS: [&str; 3] = [
     // Version 1. Times are milliseconds: `opened` since 1970, all others since the call was accepted, or spans.
     "CREATE TABLE runs (
         run INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -87,6 +87,9 @@ const STEPS: [&str; 2] = [
     ALTER TABLE sends ADD COLUMN moved_lane TEXT;
     ALTER TABLE sends ADD COLUMN moved_model TEXT;
     ALTER TABLE sends ADD COLUMN way TEXT;",
+    // Version 3: what of the budget of earlier calls counts, besides sends.
+    "ALTER TABLE calls ADD COLUMN inherited_failed INTEGER;
+    ALTER TABLE calls ADD COLUMN inherited_resends INTEGER;",
 ];
 
 /// The version of what is there; 0: nothing is.

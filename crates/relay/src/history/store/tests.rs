@@ -44,6 +44,8 @@ pub(in crate::history) fn full(number: u64) -> CallRecord {
         pool: None,
         bound: None,
         inherited_sends: 2,
+        inherited_failed: 1,
+        inherited_resends: 1,
         sends: vec![
             SendRecord {
                 send: 1,
@@ -308,8 +310,11 @@ fn two_relays_share_it() {
 }
 
 /// What was released, by version: each is a file as that version left it.
-const RELEASED: [(i64, &str); 2] =
-    [(1, include_str!("released/version-1.sql")), (2, include_str!("released/version-2.sql"))];
+const RELEASED: [(i64, &str); 3] = [
+    (1, include_str!("released/version-1.sql")),
+    (2, include_str!("released/version-2.sql")),
+    (3, include_str!("released/version-3.sql")),
+];
 
 #[test]
 fn a_file_of_each_released_version_is_read_and_written() {

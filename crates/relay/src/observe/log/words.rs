@@ -1,11 +1,12 @@
 //! What the log says of each thing that happens. Not where it goes (that is the log itself), and not how a line looks
 //! (that is `record`).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use relay_core::alert::{Alert, State};
 use relay_core::config::LogLevel;
-use relay_core::event::{CallId, Closing, Detour, Event, Labels, Outcome, Transport};
+use relay_core::event::{CallId, Closing, Detour, Event, Inherited, Labels, Outcome, Transport};
 use relay_core::warm::News;
 
 use super::super::{CredentialNews, LaneChange, LaneName, Notice, Warming, What};
@@ -82,6 +83,12 @@ fn lane(LaneChange { lane: LaneName { id, model, upstream }, what }: &LaneChange
             state("circuit_open"),
             ("fault", Field::Name(fault.name().to_owned())),
             ("failures", Field::Count(u64::from(*failures))),
+            ("pause", Field::Seconds(pause.as_secs_f64())),
+        ],
+        What::CircuitStaysOpen { fault, pause } => vec![
+            state("circuit_open"),
+            ("probe", Field::Name("failed".to_owned())),
+            ("fault", Field::Name(fault.name().to_owned())),
             ("pause", Field::Seconds(pause.as_secs_f64())),
         ],
         What::CircuitClosed { after } => {
@@ -185,6 +192,7 @@ pub(super) fn level(event: &Event) -> LogLevel {
     match event {
         Event::WaitStarted { .. }
         | Event::InLine { .. }
+        | Event::CutOff { .. }
         | Event::NoticeGiven { .. }
         | Event::Moved { .. }
         | Event::StreamCut { .. } => LogLevel::Info,
@@ -199,7 +207,8 @@ pub(super) fn level(event: &Event) -> LogLevel {
             | Outcome::Broken
             | Outcome::Cut => LogLevel::Info,
         },
-        Event::CallOpened { inherited_sends: 1.., .. } | Event::WayTaken { .. } => LogLevel::Debug,
+        Event::CallOpened { inherited, .. } if !inherited.is_nothing() => LogLevel::Debug,
+        Event::WayTaken { .. } => LogLevel::Debug,
         Event::CallOpened { .. }
         | Event::SendStarted { .. }
         | Event::HeadArrived { .. }
@@ -209,20 +218,11 @@ pub(super) fn level(event: &Event) -> LogLevel {
     }
 }
 
-pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
+/// `before`: the names of where a call was before its last move, and of where its last send failed.
+pub(super) fn record(call: CallId, labels: &Labels, before: &Before, event: &Event) -> Record {
     let count = |count: &u32| Field::Count(u64::from(*count));
     let (name, mut fields) = match event {
-        Event::CallOpened { labels, inherited_sends } => (
-            "open",
-            vec![
-                ("client", Field::Name(labels.client.to_owned())),
-                ("dialect", Field::Name(labels.dialect.to_owned())),
-                ("operation", Field::Name(labels.operation.name().to_owned())),
-                ("transport", Field::Name(labels.transport.name().to_owned())),
-                ("profile", Field::Name(labels.profile.to_string())),
-                ("inherited_sends", count(inherited_sends)),
-            ],
-        ),
+        Event::CallOpened { labels, inherited } => ("open", opening_fields(labels, *inherited)),
         Event::SendStarted { send } => ("send", vec![("send", count(send))]),
         Event::WayTaken { send, detour } => ("detour", detour_fields(*send, detour)),
         Event::HeadArrived { send, status, .. } => {
@@ -246,6 +246,7 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
             ];
             fields.extend(code.as_deref().map(|code| ("code", Field::Name(code.to_owned()))));
             fields.push(("wait", Field::Seconds(wait.as_secs_f64())));
+            fields.extend(elsewhere("failed_at", "failed_model", before.failed.as_deref(), labels));
             (if *send > 1 { "retry" } else { "held" }, fields)
         }
         Event::InLine { send, waiting, parked, fault, status, code } => {
@@ -257,7 +258,18 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
             fields.extend(code.as_deref().map(|code| ("code", Field::Name(code.to_owned()))));
             fields.push(("waiting", Field::Count(u64::try_from(*waiting).unwrap_or(u64::MAX))));
             fields.extend(parked.map(|parked| ("parked", Field::Seconds(parked.as_secs_f64()))));
+            fields.extend(elsewhere("failed_at", "failed_model", before.failed.as_deref(), labels));
             (if fault.is_some() { "retry" } else { "held" }, fields)
+        }
+        Event::CutOff { send, wait, fault } => {
+            let mut fields = vec![
+                ("send", count(send)),
+                ("fault", Field::name(fault.map(relay_core::Fault::name))),
+                ("circuits", Field::Name("open".to_owned())),
+                ("wait", Field::Seconds(wait.as_secs_f64())),
+            ];
+            fields.extend(elsewhere("failed_at", "failed_model", before.failed.as_deref(), labels));
+            ("held", fields)
         }
         Event::NoticeGiven { send, notices, fault } => (
             "notice",
@@ -269,7 +281,9 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
         ),
         // The names at the end of the line are those of where it goes.
         Event::Moved { send, to: _, why } => {
-            ("moved", vec![("send", count(send)), ("why", Field::Name(why.name().to_owned()))])
+            let mut fields = vec![("send", count(send)), ("why", Field::Name(why.name().to_owned()))];
+            fields.extend(elsewhere("from", "from_model", before.left.as_deref(), labels));
+            ("moved", fields)
         }
         Event::GrantTaken { send } => ("grant", vec![("send", count(send))]),
         Event::Committed { send } => ("commit", vec![("send", count(send))]),
@@ -286,6 +300,49 @@ pub(super) fn record(call: CallId, labels: &Labels, event: &Event) -> Record {
     fields.push(("upstream", Field::Name(labels.upstream.to_string())));
     fields.push(("id", Field::Name(call.to_string())));
     Record { level: level(event), event: name, body: Body::Fields(fields) }
+}
+
+/// Where a call was before, as far as that is not where it is now: the names at the end of a line are those of where it
+/// is, or goes.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    /// Before its last move.
+    pub(super) left: Option<Arc<Labels>>,
+    /// When its last send failed.
+    pub(super) failed: Option<Arc<Labels>>,
+}
+
+fn elsewhere(
+    upstream: &'static str,
+    model: &'static str,
+    there: Option<&Labels>,
+    here: &Labels,
+) -> Vec<(&'static str, Field)> {
+    let Some(there) = there else { return Vec::new() };
+    let mut fields = Vec::new();
+    if there.upstream != here.upstream {
+        fields.push((upstream, Field::Name(there.upstream.to_string())));
+    }
+    if there.model != here.model {
+        fields.push((model, Field::name(there.model.as_deref())));
+    }
+    fields
+}
+
+fn opening_fields(labels: &Labels, inherited: Inherited) -> Vec<(&'static str, Field)> {
+    let Inherited { sends, failed, resends } = inherited;
+    let count = |count: u32| Field::Count(u64::from(count));
+    let mut fields = vec![
+        ("client", Field::Name(labels.client.to_owned())),
+        ("dialect", Field::Name(labels.dialect.to_owned())),
+        ("operation", Field::Name(labels.operation.name().to_owned())),
+        ("transport", Field::Name(labels.transport.name().to_owned())),
+        ("profile", Field::Name(labels.profile.to_string())),
+        ("inherited_sends", count(sends)),
+    ];
+    fields.extend((failed > 0).then(|| ("inherited_failed", count(failed))));
+    fields.extend((resends > 0).then(|| ("inherited_resends", count(resends))));
+    fields
 }
 
 fn detour_fields(send: u32, Detour { by, missed }: &Detour) -> Vec<(&'static str, Field)> {
