@@ -110,7 +110,7 @@ export function stretches(call: Call, now: number): Stretch[] {
   call.sends.forEach((send, nth) => {
     if (send.wait) {
       const until = send.wait.took === undefined ? (send.began ?? end) : send.wait.began + send.wait.took;
-      put(["line", "parked", "circuit"].includes(send.wait.why) ? "queue" : "wait", send.wait.began, until);
+      put(["line", "parked", "circuit", "credential"].includes(send.wait.why) ? "queue" : "wait", send.wait.began, until);
     }
     if (send.began === undefined) return;
     const isLast = nth === call.sends.length - 1;

@@ -1,7 +1,7 @@
 // What the relay tells, with the names that it uses (docs/history.md, docs/status.md). Only what the page reads.
 
 export type State = "opening" | "sending" | "waiting" | "streaming" | "closed";
-export type WaitWhy = "told" | "backoff" | "line" | "parked" | "circuit" | "cut";
+export type WaitWhy = "told" | "backoff" | "line" | "parked" | "circuit" | "credential" | "cut";
 
 export interface Wait {
   why: WaitWhy;

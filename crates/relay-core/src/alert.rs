@@ -218,7 +218,7 @@ impl Watch {
             | Event::FaultSeen { .. }
             | Event::WaitStarted { .. }
             | Event::InLine { .. }
-            | Event::CutOff { .. }
+            | Event::HeldBack { .. }
             | Event::Moved { .. }
             | Event::Committed { .. }
             | Event::CallClosed(_) => true,
@@ -237,7 +237,7 @@ impl Watch {
             Event::SendStarted { .. } => self.stops_waiting(call, at, true),
             // That a quota is spent was told, and is no want of capacity.
             Event::InLine { parked: Some(_), .. } => {}
-            Event::WaitStarted { .. } | Event::InLine { parked: None, .. } | Event::CutOff { .. } => {
+            Event::WaitStarted { .. } | Event::InLine { parked: None, .. } | Event::HeldBack { .. } => {
                 if let Some(open) = self.calls.get_mut(&call) {
                     open.waits.get_or_insert(at);
                 }

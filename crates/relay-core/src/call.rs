@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::budget::{Budget, Spent};
 use crate::decide::{Right, right};
 use crate::dice::Dice;
-use crate::event::{Closing, Event, Outcome};
+use crate::event::{Closing, Event, HeldBy, Outcome};
 use crate::evidence::{Evidence, Nature, Operation};
 use crate::failure::{Failure, Told, label};
 use crate::fault::Fault;
@@ -133,8 +133,8 @@ pub struct Call {
     /// It was sent again with a newer credential, which is done once.
     renewed: bool,
     capacity_faults: u32,
-    /// It was told that every upstream is cut off, before this send.
-    cut_off: Option<u32>,
+    /// It was told what holds it beside its lane, before this send.
+    held_back: Option<u32>,
     last: Option<Box<Failure>>,
     /// The last failure that an answer told.
     answered: Option<Box<Failure>>,
@@ -169,7 +169,7 @@ impl Call {
             fresh: false,
             renewed: false,
             capacity_faults: 0,
-            cut_off: None,
+            held_back: None,
             last: None,
             answered: None,
             events: Vec::new(),
@@ -317,6 +317,11 @@ impl Call {
         }
     }
 
+    /// That takes its time: it is told of once.
+    pub fn is_prepared_slowly(&mut self) {
+        self.held_back(HeldBy::Credential, None);
+    }
+
     /// That was not had in time. Whoever had an answer gets that.
     pub fn unprepared(&mut self, failure: Failure, now: Moment) {
         if matches!(self.state, State::Waiting(_)) {
@@ -348,9 +353,13 @@ impl Call {
     /// Every upstream is cut off by its breaker until then, which it waits for. That may be put off while it does, as each
     /// probe fails: it is told of once.
     pub fn cut_off(&mut self, until: Moment, now: Moment) {
+        self.held_back(HeldBy::Circuits, Some(until.since(now)));
+    }
+
+    fn held_back(&mut self, by: HeldBy, wait: Option<Duration>) {
         let send = self.budget.own_sends() + 1;
-        if matches!(self.state, State::Waiting(_)) && self.cut_off.replace(send) != Some(send) {
-            self.events.push(Event::CutOff { send, wait: until.since(now), fault: self.last_fault() });
+        if matches!(self.state, State::Waiting(_)) && self.held_back.replace(send) != Some(send) {
+            self.events.push(Event::HeldBack { send, by, wait, fault: self.last_fault() });
         }
     }
 

@@ -195,6 +195,15 @@ impl Left {
     }
 }
 
+/// What holds a call that its lane would let go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HeldBy {
+    /// The breaker of each upstream that it may go to is open.
+    Circuits,
+    /// The relay's own credential that it is sent with is being renewed.
+    Credential,
+}
+
 /// The summary of a call at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closing {
@@ -343,12 +352,14 @@ pub enum Event {
         /// Where there was no answer, what became of the send, as a label.
         code: Option<Box<str>>,
     },
-    /// The call is held: the breaker of each upstream that it may go to is open. Told once before each send.
-    CutOff {
+    /// The call is held by what is no lane. Told once before each send.
+    HeldBack {
         /// The number of the send that comes after the wait.
         send: u32,
-        /// How long until the first of them lets a probe through, which may be another call.
-        wait: Duration,
+        /// By what.
+        by: HeldBy,
+        /// How long, as far as that is known: until the first breaker lets a probe through, which may be another call.
+        wait: Option<Duration>,
         /// What it failed with; `None`: it was not sent yet.
         fault: Option<Fault>,
     },

@@ -182,18 +182,20 @@ impl Drive {
 
     /// Waits for the renewal of a credential, or until others may take the call.
     async fn await_credential(&mut self, mut renewal: watch::Receiver<u64>, again: Option<Moment>) {
-        let at_least = self.open.shared().config.timeouts.connect;
+        let (at_least, now) = (self.open.shared().config.timeouts.connect, self.open.now());
         self.open.call().prepares(at_least);
         let Some(until) = self.open.call().waiting().map(|waiting| waiting.until) else { return };
         let over = async { drop(renewal.changed().await) };
-        let is_over = self.open.rest_for(over, again.map_or(until, |again| again.min(until))).await;
+        let again = again.unwrap_or(now + LOOK_AGAIN);
+        let is_over = self.open.rest_for(over, again.min(until)).await;
         let now = self.open.now();
-        if !is_over
-            && now >= until
-            && let Some(lent) = &self.order.legs.leg().lent
-        {
-            let late = lent.late();
-            self.open.call().unprepared(late, now);
+        match &self.order.legs.leg().lent {
+            Some(lent) if !is_over && now >= until => {
+                let late = lent.late();
+                self.open.call().unprepared(late, now);
+            }
+            Some(_) if !is_over => self.open.call().is_prepared_slowly(),
+            Some(_) | None => {}
         }
     }
 

@@ -167,7 +167,7 @@ fn line(event: &Event) -> String {
         ),
         Event::WaitStarted { send, wait, .. } => format!("wait {:?} for {send}", wait),
         Event::InLine { send, waiting, .. } => format!("in line for {send} of {waiting}"),
-        Event::CutOff { send, wait, .. } => format!("cut off for {wait:?} before {send}"),
+        Event::HeldBack { send, by, wait, .. } => format!("held by {by:?} for {wait:?} before {send}"),
         Event::NoticeGiven { send, notices, .. } => format!("notice {notices} before {send}"),
         Event::GrantTaken { send } => format!("grant {send}"),
         Event::Committed { send } => format!("committed {send}"),

@@ -30,7 +30,7 @@ impl Observer for Waiting {
     fn see(&self, call: CallId, _at: Moment, event: &Event) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            Event::WaitStarted { .. } | Event::InLine { .. } | Event::CutOff { .. } => {
+            Event::WaitStarted { .. } | Event::InLine { .. } | Event::HeldBack { .. } => {
                 waiting.insert(call);
             }
             Event::SendStarted { .. } | Event::CallClosed(_) => _ = waiting.remove(&call),

@@ -211,6 +211,7 @@ fn send(of: &SendRecord) -> String {
             WaitWhy::Line => "in its lane",
             WaitWhy::Parked => "for a quota",
             WaitWhy::Circuit => "since every breaker was open",
+            WaitWhy::Credential => "for a credential",
             WaitWhy::Cut => "after a cut",
         };
         let planned = planned.map(|planned| format!(", planned {}", time(planned))).unwrap_or_default();

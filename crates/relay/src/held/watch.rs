@@ -79,7 +79,9 @@ impl Watch {
 impl Observer for Watch {
     fn see(&self, _call: CallId, _at: Moment, event: &Event) {
         match event {
-            Event::WaitStarted { .. } | Event::InLine { .. } | Event::CutOff { .. } => self.bell.notify_one(),
+            Event::WaitStarted { .. } | Event::InLine { .. } | Event::HeldBack { .. } => {
+                self.bell.notify_one()
+            }
             Event::CallOpened { .. }
             | Event::SendStarted { .. }
             | Event::HeadArrived { .. }

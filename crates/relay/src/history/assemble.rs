@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use relay_core::event::{CallId, Closing, Detour, Event, Inherited, Labels};
+use relay_core::event::{CallId, Closing, Detour, Event, HeldBy, Inherited, Labels};
 use relay_core::usage::Usage;
 use relay_core::{Fault, Moment};
 
@@ -165,8 +165,12 @@ impl Begun {
                     None => self.waits(*send, now, WaitWhy::Line, (told, Some(*waiting))),
                 }
             }
-            Event::CutOff { send, wait, .. } => {
-                self.waits(*send, now, WaitWhy::Circuit, (Some(ms(*wait)), None));
+            Event::HeldBack { send, by, wait, .. } => {
+                let why = match by {
+                    HeldBy::Circuits => WaitWhy::Circuit,
+                    HeldBy::Credential => WaitWhy::Credential,
+                };
+                self.waits(*send, now, why, (wait.map(ms), None));
             }
             Event::NoticeGiven { send, notices, .. } => {
                 if let Some(wait) = &mut self.send(*send).wait {

@@ -211,6 +211,8 @@ pub enum WaitWhy {
     Parked,
     /// The breaker of each upstream was open.
     Circuit,
+    /// The relay's own credential was renewed.
+    Credential,
     /// An earlier answer of the same turn was cut.
     Cut,
 }
@@ -219,7 +221,7 @@ impl WaitWhy {
     /// Whether its lane says how long it is.
     #[must_use]
     pub const fn is_in_line(self) -> bool {
-        matches!(self, Self::Line | Self::Parked | Self::Circuit)
+        matches!(self, Self::Line | Self::Parked | Self::Circuit | Self::Credential)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use relay_core::event::{
-    CallId, Closing, Detour, Event, Inherited, Labels, Left, Leg, Missed, Outcome, Transport,
+    CallId, Closing, Detour, Event, HeldBy, Inherited, Labels, Left, Leg, Missed, Outcome, Transport,
 };
 use relay_core::usage::Usage;
 use relay_core::{Evidence, Fault, Moment};
@@ -182,7 +182,8 @@ fn a_wait_for_a_quota_is_told_with_its_time() {
 fn a_wait_for_a_breaker_stays_one_until_its_send() {
     let mut assembler = Assembler::default();
     see(&mut assembler, 0, &opened());
-    let cut_off = Event::CutOff { send: 1, wait: Duration::from_secs(30), fault: None };
+    let cut_off =
+        Event::HeldBack { send: 1, by: HeldBy::Circuits, wait: Some(Duration::from_secs(30)), fault: None };
     let line = |send| Event::InLine { send, waiting: 3, parked: None, fault: None, status: None, code: None };
     see(&mut assembler, 1, &cut_off);
     see(&mut assembler, 31, &line(1));

@@ -248,7 +248,7 @@ impl Observer for Log {
             | Event::WayTaken { .. }
             | Event::WaitStarted { .. }
             | Event::InLine { .. }
-            | Event::CutOff { .. }
+            | Event::HeldBack { .. }
             | Event::NoticeGiven { .. }
             | Event::GrantTaken { .. }
             | Event::Committed { .. }

@@ -401,7 +401,7 @@ impl Observer for Metrics {
             Event::HeadArrived { .. }
             | Event::WayTaken { .. }
             | Event::InLine { fault: None, .. }
-            | Event::CutOff { .. }
+            | Event::HeldBack { .. }
             | Event::CallOpened { .. }
             | Event::Moved { .. }
             | Event::CallClosed(_) => {}

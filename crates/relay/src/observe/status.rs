@@ -556,11 +556,11 @@ impl Observer for Status {
                     open.waits(None, *fault, at);
                 }
             }
-            Event::CutOff { wait, fault, .. } => {
+            Event::HeldBack { wait, fault, .. } => {
                 if let Some(open) = open.get_mut(&call) {
                     // Its own wait after a failure goes over into this one.
                     totals.waits += u64::from(!matches!(open.doing, Doing::Waiting { .. }));
-                    open.waits(Some(at + *wait), *fault, at);
+                    open.waits(wait.map(|wait| at + wait), *fault, at);
                 }
             }
             Event::Moved { to, .. } => {

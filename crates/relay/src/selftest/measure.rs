@@ -153,7 +153,7 @@ impl Observer for Stopwatch {
             | Event::FaultSeen { .. }
             | Event::WaitStarted { .. }
             | Event::InLine { .. }
-            | Event::CutOff { .. }
+            | Event::HeldBack { .. }
             | Event::NoticeGiven { .. }
             | Event::Moved { .. }
             | Event::GrantTaken { .. }

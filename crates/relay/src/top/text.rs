@@ -195,6 +195,7 @@ impl Timeline {
             (WaitWhy::Line, Some(_)) => of_call::line_alone(lang),
             (WaitWhy::Parked, _) => of_call::parked(lang),
             (WaitWhy::Circuit, _) => of_call::circuit(lang),
+            (WaitWhy::Credential, _) => of_call::credential(lang),
             (WaitWhy::Cut, _) => of_call::cut(lang),
         };
         let mut said = match (wait.took, row.doing, wait.planned) {

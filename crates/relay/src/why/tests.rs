@@ -331,6 +331,31 @@ fn a_wait_for_a_breaker_is_told() {
 }
 
 #[test]
+fn a_wait_for_a_credential_is_told() {
+    let waits = || wait(WaitWhy::Credential, None).unwrap();
+    let sends = || vec![SendRecord { wait: Some(waits()), began: None, ..send(1, None) }];
+    for (outcome, words) in [
+        (Outcome::Served, "was being renewed; the relay held the call for 5.0 s and got the answer."),
+        (Outcome::GaveUp, "was not had within 5.0 s, so the relay gave up and sent nothing."),
+        (
+            Outcome::ClientLeft,
+            "hung up after 5.0 s, while the relay's own credential for the service was being renewed.",
+        ),
+    ] {
+        let closed = ClosedRecord { sends: 0, waited: 5_000, took: 5_000, ..closed(outcome) };
+        let call = CallRecord { sends: sends(), closed: Some(closed), ..call(1, State::Closed) };
+        let page = unwrapped(&text(Lang::English, &call, KNOWN));
+        assert!(
+            page.contains(words) && page.contains("the relay's own credential for the service was being"),
+            "{page}"
+        );
+    }
+    let open = CallRecord { sends: sends(), ..call(1, State::Waiting) };
+    let said = "It is not over: the relay's own credential for the service is being renewed.";
+    assert_eq!(verdict(Lang::English, &open, false), said);
+}
+
+#[test]
 fn what_the_client_left_is_told() {
     let left = |call: CallRecord| {
         let closed = ClosedRecord { took: 61_000, ..closed(Outcome::ClientLeft) };

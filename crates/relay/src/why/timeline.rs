@@ -121,6 +121,7 @@ impl Page<'_> {
                 Some(_) => words::cut_off_in_line(lang, &line()),
                 None => words::cut_off(lang),
             },
+            (WaitWhy::Credential, _) => words::renewing(lang),
             (WaitWhy::Cut, _) => words::after_cut(lang),
         };
         let text = match wait.took {

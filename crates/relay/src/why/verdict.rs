@@ -35,6 +35,9 @@ pub fn verdict(lang: Lang, call: &CallRecord, run_ended: bool) -> String {
         (Some(Outcome::GaveUp), was) => {
             let because = because.unwrap_or_else(|| parts::patience_spent(lang));
             match was {
+                _ if closed.sends == 0 && waited_for(call) == Some(WaitWhy::Credential) => {
+                    words::gave_up_renewing(lang, &waited)
+                }
                 Some(was) => words::gave_up(lang, &was, closed.sends, &waited, &because),
                 None if closed.why.as_deref() == Some(Stop::CircuitsOpen.name()) || was_cut_off(call) => {
                     words::gave_up_cut_off(lang, &waited, &because)
@@ -98,14 +101,19 @@ fn served(lang: Lang, call: &CallRecord, closed: &ClosedRecord, was: Option<Stri
         None if closed.waited < AT_ONCE_MS => words::untroubled(lang),
         None if first.is_some_and(|wait| wait.why == WaitWhy::Cut) => words::resumed(lang, &waited),
         None if was_cut_off(call) => words::held_cut_off(lang, &waited),
+        None if waited_for(call) == Some(WaitWhy::Credential) => words::held_renewing(lang, &waited),
         None => words::held_back(lang, &waited),
     }
 }
 
-/// Whether the last that it waited for was a breaker.
+/// What it waited for the last time.
+fn waited_for(call: &CallRecord) -> Option<WaitWhy> {
+    call.sends.iter().rev().find_map(|of| of.wait.as_ref()).map(|wait| wait.why)
+}
+
+/// Whether that was a breaker.
 fn was_cut_off(call: &CallRecord) -> bool {
-    let last = call.sends.iter().rev().find_map(|of| of.wait.as_ref());
-    last.is_some_and(|wait| wait.why == WaitWhy::Circuit)
+    waited_for(call) == Some(WaitWhy::Circuit)
 }
 
 /// Whether a send tried a way in vain, and went another one.
@@ -120,6 +128,7 @@ fn client_left(lang: Lang, call: &CallRecord, closed: &ClosedRecord) -> String {
         Some(SendRecord { began: None, wait: Some(_), .. }) => match last_fault(call) {
             Some(fault) => words::left_waiting(lang, &took, &meaning(lang, fault)),
             None if was_cut_off(call) => words::left_cut_off(lang, &took),
+            None if waited_for(call) == Some(WaitWhy::Credential) => words::left_renewing(lang, &took),
             None => words::left_in_line(lang, &took),
         },
         Some(_) => words::left_asking(lang, &took),
@@ -136,6 +145,7 @@ fn open(lang: Lang, call: &CallRecord, run_ended: bool) -> String {
         State::Waiting => match last_fault(call) {
             Some(fault) => words::open_waiting(lang, &meaning(lang, fault)),
             None if was_cut_off(call) => words::open_cut_off(lang),
+            None if waited_for(call) == Some(WaitWhy::Credential) => words::open_renewing(lang),
             None => words::open_in_line(lang),
         },
         State::Streaming => words::open_streaming(lang),

@@ -101,6 +101,12 @@ relay_core::words! {
         zh: "每个上游都已断路";
     }
 
+    /// The relay's own credential is renewed.
+    credential() {
+        en: "the relay's own credential is being renewed";
+        zh: "中继自己的凭据正在续期";
+    }
+
     /// The lane is parked.
     parked() {
         en: "the quota is spent, and nothing is sent before there is one again";

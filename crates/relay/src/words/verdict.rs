@@ -42,6 +42,12 @@ relay_core::words! {
         zh: "由于其他请求失败，每个上游都处于断路状态；中继让它等待 {span}后得到了回答。";
     }
 
+    /// The relay's own credential had to be renewed first.
+    held_renewing(span: &str) {
+        en: "The relay's own credential for the service was being renewed; the relay held the call for {span} and got the answer.";
+        zh: "中继自己的凭据正在续期；中继让该请求等待 {span}后得到了回答。";
+    }
+
     /// Who answered. `by` and `instead_of` are names, or as below.
     answered_by(verdict: &str, by: &str, instead_of: &str) {
         en: "{verdict} That came from {by} in place of {instead_of}.";
@@ -138,6 +144,12 @@ relay_core::words! {
         zh: "其他请求在每个上游都已失败；中继没有发送该请求，等待 {span}后放弃：{reason}。";
     }
 
+    /// The relay's own credential was not had in time.
+    gave_up_renewing(span: &str) {
+        en: "The relay's own credential for the service was not had within {span}, so the relay gave up and sent nothing.";
+        zh: "中继自己的凭据在 {span}内未能续期，因此中继放弃，没有发送该请求。";
+    }
+
     /// It was not sent at all, since others had spent what there was.
     gave_up_unsent(reason: &str) {
         en: "The relay did not send it: {reason}.";
@@ -178,6 +190,12 @@ relay_core::words! {
     left_cut_off(span: &str) {
         en: "The client hung up after {span}, while the relay held the call, since the breaker of each upstream was open.";
         zh: "客户端在 {span}后断开，当时每个上游都处于断路状态，中继让该请求等待。";
+    }
+
+    /// The same, while a credential was renewed.
+    left_renewing(span: &str) {
+        en: "The client hung up after {span}, while the relay's own credential for the service was being renewed.";
+        zh: "客户端在 {span}后断开，当时中继自己的凭据正在续期。";
     }
 
     /// While the service was asked.
@@ -232,6 +250,12 @@ relay_core::words! {
     open_cut_off() {
         en: "It is not over: the relay holds it, since the breaker of each upstream is open.";
         zh: "请求尚未结束：每个上游都处于断路状态，中继让它等待。";
+    }
+
+    /// The same, while a credential is renewed.
+    open_renewing() {
+        en: "It is not over: the relay's own credential for the service is being renewed.";
+        zh: "请求尚未结束：中继自己的凭据正在续期。";
     }
 
     /// It streams.

@@ -161,6 +161,12 @@ relay_core::words! {
         zh: "之前的上游已断路";
     }
 
+    /// A wait for a credential.
+    renewing() {
+        en: "the relay's own credential for the service was being renewed";
+        zh: "中继自己的凭据正在续期";
+    }
+
     /// The relay's own credential for it is being renewed.
     left_credential() {
         en: "the credential for the one before is being renewed";

@@ -380,6 +380,7 @@ async fn an_issuer_that_is_silent_is_waited_for_no_longer_than_the_call_waits() 
     assert!(words.contains("credential `mine`: its renewal still goes on"), "{} {words}", told.status);
     // Nothing was sent, and no send is counted.
     assert_eq!(bench.story(1).await, "opened, gave_up");
+    assert!(bench.recorder().closing(1).waited >= ms(200));
     assert_eq!((issuer.requests().len(), service.requests().len()), (1, 0));
 }
 
@@ -413,7 +414,7 @@ async fn while_a_key_is_renewed_another_member_takes_the_call() {
     config.upstream = Some(UpstreamChoice::Pool("both".to_owned()));
     let bench = Bench::with(config).await;
     assert_eq!(bench.ask(&bare()).await.status, 200);
-    assert_eq!(bench.story(1).await, "opened, credential to two, send 1, 200, committed, served");
+    assert_eq!(bench.story(1).await, "opened, renewing, credential to two, send 1, 200, committed, served");
     assert_eq!((issuer.requests().len(), one.requests().len(), two.requests().len()), (1, 0, 1));
     // Who comes when that is known goes there at once.
     assert_eq!(bench.ask(&bare()).await.status, 200);

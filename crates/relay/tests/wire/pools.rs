@@ -501,7 +501,7 @@ async fn a_call_that_waits_for_a_breaker_is_told_of_once() {
     let bench = Bench::with(config).await;
     assert_eq!(bench.ask(&ask()).await.status, 500);
     let mut waits = sent(&bench, &ask()).await;
-    bench.until(|events| events.iter().any(|(_, event)| matches!(event, Event::CutOff { .. }))).await;
+    bench.until(|events| events.iter().any(|(_, event)| matches!(event, Event::HeldBack { .. }))).await;
     let page = bench.page().await;
     assert_eq!(page["open_calls"][0]["state"], "waiting", "{page}");
     assert!(page["open_calls"][0]["next_send_in_s"].as_f64().is_some_and(|left| left <= 2.5), "{page}");

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use relay_core::config::{Config, ProfileChoice, Upstream as Entry, UpstreamChoice};
-use relay_core::event::{CallId, Closing, Event};
+use relay_core::event::{CallId, Closing, Event, HeldBy};
 use relay_core::{Curve, Moment, Profile};
 use relay_sim::{Answer, Client, Request, Upstream};
 use steady_relay::app::{Parts, Relay};
@@ -262,7 +262,8 @@ fn told(event: &Event) -> String {
         }
         Event::WaitStarted { .. } => "wait".to_owned(),
         Event::InLine { .. } => "line".to_owned(),
-        Event::CutOff { .. } => "cut off".to_owned(),
+        Event::HeldBack { by: HeldBy::Circuits, .. } => "cut off".to_owned(),
+        Event::HeldBack { by: HeldBy::Credential, .. } => "renewing".to_owned(),
         Event::NoticeGiven { notices, .. } => format!("notice {notices}"),
         Event::Moved { to, why, .. } => format!("{} to {}", why.name(), to.upstream),
         Event::GrantTaken { .. } => "grant".to_owned(),

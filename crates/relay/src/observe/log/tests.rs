@@ -5,7 +5,7 @@ use std::time::Duration;
 use relay_core::Fault;
 use relay_core::alert::{About, Alert, Kind, State};
 use relay_core::call::{Stop, Why};
-use relay_core::event::{Closing, Detour, Inherited, Left, Leg, Missed, Outcome, Transport};
+use relay_core::event::{Closing, Detour, HeldBy, Inherited, Left, Leg, Missed, Outcome, Transport};
 use relay_core::evidence::Operation;
 use relay_core::gate::Shut;
 
@@ -179,10 +179,16 @@ fn a_log_remembers_where_a_call_failed_and_where_it_was() {
 
 #[test]
 fn a_call_that_waits_for_a_breaker_is_held() {
-    let event = Event::CutOff { send: 1, wait: Duration::from_secs(30), fault: None };
+    let event =
+        Event::HeldBack { send: 1, by: HeldBy::Circuits, wait: Some(Duration::from_secs(30)), fault: None };
     insta::assert_snapshot!(
         text(&event),
         @"[held] send=1 fault=- circuits=open wait=30.0s model=gpt-x upstream=openai id=c7"
+    );
+    let event = Event::HeldBack { send: 1, by: HeldBy::Credential, wait: None, fault: None };
+    insta::assert_snapshot!(
+        text(&event),
+        @"[held] send=1 fault=- credential=renewing model=gpt-x upstream=openai id=c7"
     );
     assert_eq!(level(&event), LogLevel::Info);
 }

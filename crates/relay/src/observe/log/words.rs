@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use relay_core::alert::{Alert, State};
 use relay_core::config::LogLevel;
-use relay_core::event::{CallId, Closing, Detour, Event, Inherited, Labels, Outcome, Transport};
+use relay_core::event::{CallId, Closing, Detour, Event, HeldBy, Inherited, Labels, Outcome, Transport};
 use relay_core::warm::News;
 
 use super::super::{CredentialNews, LaneChange, LaneName, Notice, Warming, What};
@@ -192,7 +192,7 @@ pub(super) fn level(event: &Event) -> LogLevel {
     match event {
         Event::WaitStarted { .. }
         | Event::InLine { .. }
-        | Event::CutOff { .. }
+        | Event::HeldBack { .. }
         | Event::NoticeGiven { .. }
         | Event::Moved { .. }
         | Event::StreamCut { .. } => LogLevel::Info,
@@ -261,13 +261,17 @@ pub(super) fn record(call: CallId, labels: &Labels, before: &Before, event: &Eve
             fields.extend(elsewhere("failed_at", "failed_model", before.failed.as_deref(), labels));
             (if fault.is_some() { "retry" } else { "held" }, fields)
         }
-        Event::CutOff { send, wait, fault } => {
+        Event::HeldBack { send, by, wait, fault } => {
+            let (by, how) = match by {
+                HeldBy::Circuits => ("circuits", "open"),
+                HeldBy::Credential => ("credential", "renewing"),
+            };
             let mut fields = vec![
                 ("send", count(send)),
                 ("fault", Field::name(fault.map(relay_core::Fault::name))),
-                ("circuits", Field::Name("open".to_owned())),
-                ("wait", Field::Seconds(wait.as_secs_f64())),
+                (by, Field::Name(how.to_owned())),
             ];
+            fields.extend(wait.map(|wait| ("wait", Field::Seconds(wait.as_secs_f64()))));
             fields.extend(elsewhere("failed_at", "failed_model", before.failed.as_deref(), labels));
             ("held", fields)
         }
