@@ -323,6 +323,14 @@ async fn where_the_issuer_refuses_the_401_goes_back_and_nobody_asks_again_until_
 async fn without_any_token_a_call_is_told_so_and_not_sent() {
     let (service, issuer) = (service(&["at-1"], 401).await, issuer(3600).await);
     let folder = Folder::new();
+    let echo = r#"{"error":"invalid_grant:rt-CANARY","error_description":"rt-CANARY"}"#;
+    let issuer_of_echoes = Upstream::start(Script::of([Reply::status(400).json(echo)])).await.unwrap();
+    let source = oauth(&issuer_of_echoes, Held::Text(secret("rt-CANARY")));
+    let bench = Bench::with(with(&service.url(), source, &folder)).await;
+    let told = bench.ask(&bare()).await.text();
+    assert!(told.contains("invalid_grant:") && !told.contains("CANARY"), "{told}");
+    let seen = format!("{:?} {}", bench.recorder().notices(), bench.page().await);
+    assert!(seen.contains("invalid_grant:") && !seen.contains("CANARY"), "{seen}");
     let source = oauth(&issuer, Held::Text(secret("rt-CANARY")));
     let bench = Bench::with(with(&service.url(), source, &folder)).await;
     for _ in 0..2 {
@@ -555,6 +563,21 @@ async fn a_program_writes_a_key_and_is_run_again_when_that_was_refused() {
     }
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_program_may_leave_another_one_behind() {
+    let service = service(&["sk-2"], 401).await;
+    let folder = Folder::new();
+    let pid = folder.path().join("pid");
+    let script = format!("sleep 600 & echo $! > '{}'; echo sk-2", pid.display());
+    let source = Source::Command { argv: ["sh", "-c", &script].map(str::to_owned).to_vec(), ttl: None };
+    let bench = Bench::with(with(&service.url(), source, &folder)).await;
+    // It has the other end of the pipe for ten minutes.
+    assert_eq!(bench.ask(&bare()).await.status, 200);
+    let left = folder.read("pid").trim().parse().ok().and_then(rustix::process::Pid::from_raw).unwrap();
+    rustix::process::kill_process(left, rustix::process::Signal::KILL).unwrap();
+}
+
 #[tokio::test]
 async fn neither_a_key_nor_a_refresh_token_follows_to_another_place() {
     let elsewhere = Upstream::start(Script::of([Reply::status(200).json("{}")])).await.unwrap();
@@ -568,8 +591,12 @@ async fn neither_a_key_nor_a_refresh_token_follows_to_another_place() {
     let issuer = Upstream::start(Script::of([moved])).await.unwrap();
     let bench = Bench::with(with(&service.url(), first_token(&issuer), &folder)).await;
     let told = bench.ask(&bare()).await.text();
-    assert!(told.contains("307"), "{told}");
+    assert!(
+        told.contains("307") && told.contains("`token_url`") && told.contains(&elsewhere.url()),
+        "{told}"
+    );
     assert_eq!((issuer.requests().len(), elsewhere.connections()), (1, 0));
+    assert_eq!(bench.page().await["credentials"][0]["state"], "failed");
     // Nor to an upstream that does not name it.
     let mut config = with(&service.url(), key("sk-own"), &folder);
     config.upstreams.insert("other".to_owned(), Entry::at(elsewhere.url().parse().unwrap()));
