@@ -741,7 +741,10 @@ async fn a_token_is_in_no_log_and_in_no_file_but_its_own() {
 #[tokio::test]
 async fn a_variable_that_is_not_set_stops_the_start_and_a_file_that_is_not_there_does_not() {
     let home = Folder::new();
-    let with = |credential: &str| home.write("relay.toml", &format!("[credential.mine]\n{credential}\n"));
+    let with = |credential: &str| {
+        let used = "[upstream.openai]\ncredential = \"mine\"\n";
+        home.write("relay.toml", &format!("{used}[credential.mine]\n{credential}\n"))
+    };
     let file = with("key_env = \"MY_KEY\"");
     let told = "error: credential `mine`: the variable MY_KEY is not set\nhint: set it in the environment";
     for verb in [&["serve", "--port", "0"][..], &["config", "check"]] {
@@ -756,7 +759,19 @@ async fn a_variable_that_is_not_set_stops_the_start_and_a_file_that_is_not_there
     let file = with("key = \"sk-CANARY\"");
     let (code, shown, _) = run(program(&home).args(["config", "show", "--config"]).arg(&file)).await;
     assert!(code == 0 && shown.contains("[credential.mine]") && !shown.contains("CANARY"), "{shown}");
+    let file = with("key_command = [\"no-such-program\"]");
+    let (code, shown, said) = run(program(&home).args(["config", "check", "--config"]).arg(&file)).await;
+    assert_eq!((code, shown.as_str()), (0, "ok\n"));
+    assert!(said.contains("note: credential `mine`: there is no program no-such-program"), "{said}");
     let file = with("key_file = \"my-key\"");
+    let (code, shown, _) =
+        run(program(&home).args(["config", "check", "--json", "--config"]).arg(&file)).await;
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    let note = shown["notices"][0].as_str().unwrap_or_default();
+    assert!(
+        code == 0 && note.starts_with("credential `mine`: the file") && note.contains("cannot be read"),
+        "{shown}"
+    );
     let mut command = program(&home);
     let mut relay = Serving::start(
         command.args(["serve", "--listen", "127.0.0.1", "--port", "0", "--config"]).arg(&file),

@@ -713,7 +713,13 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("upstream.openai", "proxy = \"ftp://s3cret@p\"", "has a scheme that no proxy has", "socks5h"),
     ("relay", "proxy = []", "is an empty list", "[\"http://proxy.example:3128\", \"direct\"]"),
     ("relay", "proxy = [\"none\", 8]", "is a number, not text", "quotes"),
-    ("relay", "proxy = [\"http://p\", \"p\"]", "is no proxy", "socks5h"),
+    (
+        "relay",
+        "proxy = [\"http://p\", \"s3cret\", \"direct\"]",
+        "`relay.proxy` (number 2 of the list) is no proxy",
+        "socks5h",
+    ),
+    ("relay", "proxy = [\"p\"]", "`relay.proxy` is no proxy", "socks5h"),
     ("relay", "proxy = [\"direct\", \"none\"]", "names the same proxy twice", "up to 8"),
     ("limits", "connections = 0", "is out of range", "from 1 to 1000000"),
     ("limits", "head = \"1KiB\"", "is too small", "allowed is 8KiB to 16MiB"),
@@ -792,6 +798,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("pool.x", "members = []", "`pool.x.members = []` is empty", "members = "),
     ("pool.x", "members = \"openai\"", "is text, not a list of texts", "[\"one\", \"two\"]"),
     ("pool.x", "members = [\"opnai\"]", "names no upstream", "did you mean `openai`?"),
+    ("pool.x", "members = [\"openai\", \"x\"]", "lists `x`, which is a pool", "members of the other pool"),
     ("pool.x", "members = [\"openai\", \"openai\"]", "lists `openai` twice", "`weights`"),
     ("pool.openai", "members = [\"openai\"]", "`openai` is an upstream and a pool", "a name of its own"),
     (
