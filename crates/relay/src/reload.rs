@@ -292,7 +292,7 @@ mod tests {
                 &mine(
                     "http2 = \"off\"\n[pool.both]\nmembers = [\"mine\", \"openai\"]\n[profile.night]\nsends = 3\n",
                 ),
-                "[profile.night] [pool.both] upstream.mine.http2",
+                "upstream.mine.http2 [pool.both] [profile.night]",
             ),
         ] {
             assert_eq!(names(old, new), expected, "{old}\n{new}");
