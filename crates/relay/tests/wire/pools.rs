@@ -144,6 +144,26 @@ async fn a_pause_that_one_asks_for_holds_it_and_no_other() {
     }
 }
 
+/// The longer the quota of one is spent, the more another member is worth.
+#[tokio::test]
+async fn who_meets_a_spent_quota_that_parks_the_lane_is_served_by_another_member() {
+    for (parks, seconds, expected) in [(true, 30, 200), (true, 7200, 200), (false, 7200, 429)] {
+        let quota = Reply::status(429)
+            .json(format!(r#"{{"error":{{"type":"usage_limit_reached","resets_in_seconds":{seconds}}}}}"#));
+        let (one, other, mut config) = two(quota, answers("x")).await;
+        for profile in config.profiles.values_mut() {
+            (profile.gate, profile.park_quota) = (Some(profile.preset), parks);
+            profile.patience = Duration::from_secs(60);
+        }
+        let bench = Bench::with(config).await;
+        for _ in 0..2 {
+            assert_eq!(bench.ask(&ask()).await.status, expected, "{parks} {seconds}");
+        }
+        let sent = (one.requests().len(), other.requests().len());
+        assert_eq!(sent, if parks { (1, 2) } else { (2, 0) }, "{parks} {seconds}");
+    }
+}
+
 #[tokio::test]
 async fn what_may_have_run_and_what_is_definite_is_not_moved() {
     let definite = Reply::status(400).json(r#"{"error":{"code":"invalid_prompt"}}"#);
