@@ -576,6 +576,22 @@ async fn where_every_breaker_is_open_the_answer_names_each_member() {
 }
 
 #[tokio::test]
+async fn who_wants_nothing_done_waits_for_no_breaker_and_is_sent_once() {
+    let (one, other, mut config) =
+        two(Reply::status(500).json("{}"), Script::of([answers("x"), Reply::status(500).json("{}")])).await;
+    config.breaker =
+        breaker::Rules { failures: 1, pause: Duration::from_secs(3600), ..breaker::Rules::default() };
+    let bench = Bench::with(config).await;
+    assert_eq!(bench.ask(&ask()).await.status, 200);
+    let off = || ask().header("x-steady", "off");
+    // The first is cut off, and the second is not yet; then both are.
+    assert_eq!((bench.ask(&off()).await.status, other.requests().len()), (500, 2));
+    assert_eq!((bench.ask(&ask()).await.status, one.requests().len(), other.requests().len()), (503, 1, 3));
+    assert_eq!((bench.ask(&off()).await.status, one.requests().len(), other.requests().len()), (500, 2, 3));
+    assert_eq!(bench.ask(&ask()).await.status, 503);
+}
+
+#[tokio::test]
 async fn an_upstream_that_has_no_other_is_cut_off_only_where_that_is_wanted() {
     for alone in [false, true] {
         let up = Upstream::start(Reply::status(500).json("{}")).await.unwrap();
