@@ -43,6 +43,7 @@ const PATTERNS: &[(&str, &str)] = &[
     ("a list of texts", "文本列表"),
     ("a text or a number", "文本或数字"),
     ("a table of texts", "由文本组成的表"),
+    ("a model or a table of texts", "模型名或由文本组成的表"),
     ("the value", "该值"),
     ("{} is {}, not {}", "{0} 是{1}，而不是{2}"),
     // Credentials of the relay's own.
@@ -253,6 +254,12 @@ const PATTERNS: &[(&str, &str)] = &[
         "write scheme, host and, where needed, port and path: \"https://api.example.com/v1\"",
         "写协议、主机，必要时加端口和路径：\"https://api.example.com/v1\"",
     ),
+    (
+        "write the name of a model, or { path = \"/load\", body = '{\"model\":\"m\"}' }",
+        "写模型的名称，或 { path = \"/load\", body = '{\"model\":\"m\"}' }",
+    ),
+    ("{} has more than one `path` and one `body`", "{0} 中除一个 `path` 和一个 `body` 外还有别的内容"),
+    ("{} has a `path` that is none", "{0} 的 `path` 不是路径"),
     ("{} (number {} of the list)", "{0}（列表第 {1} 项）"),
     ("{} is no proxy", "{0} 不是代理"),
     ("{} has a scheme that no proxy has", "{0} 的协议不是代理协议"),
