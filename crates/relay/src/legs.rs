@@ -279,7 +279,7 @@ impl Legs {
 
     /// It goes nowhere that a breaker is open.
     pub(crate) const fn heed_breakers(&self) -> bool {
-        self.several.is_some() || self.alone
+        !self.stays && (self.several.is_some() || self.alone)
     }
 
     /// Until when the lane that the call is in sends nothing.
