@@ -157,6 +157,8 @@ struct Open {
     waits: Option<Moment>,
     /// This wait was found to be long.
     is_long: bool,
+    /// Its last send was answered with an error. One that is to pass untouched is committed all the same.
+    is_refused: bool,
 }
 
 /// What is, or was lately, the case.
@@ -208,8 +210,8 @@ impl Watch {
     #[must_use]
     pub const fn concerns(event: &Event) -> bool {
         match event {
-            Event::HeadArrived { .. }
-            | Event::WayTaken { .. }
+            Event::HeadArrived { status, .. } => *status >= 400,
+            Event::WayTaken { .. }
             | Event::NoticeGiven { .. }
             | Event::GrantTaken { .. }
             | Event::StreamCut { .. } => false,
@@ -230,11 +232,17 @@ impl Watch {
         match event {
             Event::CallOpened { labels, .. } => {
                 if self.calls.len() < MOST_OPEN {
-                    let open = Open { labels: Arc::clone(labels), waits: None, is_long: false };
+                    let open =
+                        Open { labels: Arc::clone(labels), waits: None, is_long: false, is_refused: false };
                     self.calls.insert(call, open);
                 }
             }
-            Event::SendStarted { .. } => self.stops_waiting(call, at, true),
+            Event::SendStarted { .. } => {
+                if let Some(open) = self.calls.get_mut(&call) {
+                    open.is_refused = false;
+                }
+                self.stops_waiting(call, at, true);
+            }
             // That a quota is spent was told, and is no want of capacity.
             Event::InLine { parked: Some(_), .. } => {}
             Event::WaitStarted { .. } | Event::InLine { parked: None, .. } | Event::HeldBack { .. } => {
@@ -252,8 +260,12 @@ impl Watch {
             }
             Event::Committed { .. } => self.answered(call, at),
             Event::CallClosed(closing) => self.closed(call, at, closing),
-            Event::HeadArrived { .. }
-            | Event::WayTaken { .. }
+            Event::HeadArrived { status, .. } => {
+                if let Some(open) = self.calls.get_mut(&call) {
+                    open.is_refused = *status >= 400;
+                }
+            }
+            Event::WayTaken { .. }
             | Event::NoticeGiven { .. }
             | Event::GrantTaken { .. }
             | Event::StreamCut { .. } => {}
@@ -367,7 +379,8 @@ impl Watch {
 
     /// An answer shows that the lane has what it lacked.
     fn answered(&mut self, call: CallId, at: Moment) {
-        let Some(lane) = self.calls.get(&call).map(|open| open.labels.lane.clone()) else { return };
+        let served = self.calls.get(&call).filter(|open| !open.is_refused);
+        let Some(lane) = served.map(|open| open.labels.lane.clone()) else { return };
         self.over(Kind::QuotaSpent, &lane, at);
         self.over(Kind::Rule, &lane, at);
     }

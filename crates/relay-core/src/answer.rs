@@ -356,8 +356,12 @@ fn refusal_code(why: Why, failure: &Failure) -> &'static str {
         Why::Barred(Bar::Proxy) => "proxy_refused",
         Why::Barred(Bar::Unfit) => "upstream_answer_unfit",
         Why::Barred(Bar::Credential) => "relay_credential_missing",
-        Why::MayHaveRun if failure.code.as_deref() == Some("reset") => "upstream_reset_replay_refused",
-        Why::MayHaveRun => "upstream_closed_before_response",
+        Why::MayHaveRun => match failure.told {
+            Told::ByTransport if failure.code.as_deref() == Some("reset") => "upstream_reset_replay_refused",
+            Told::ByTransport => "upstream_closed_before_response",
+            // It did answer, with a failure so late that the request may have run before.
+            Told::ByStatus | Told::InBody | Told::InStream => "upstream_error_replay_refused",
+        },
     }
 }
 

@@ -513,7 +513,7 @@ impl Call {
             self.again_at_once(now);
             return Ok(Duration::ZERO);
         }
-        let Some(evidence) = failure.evidence else { return self.wait_out(failure, now) };
+        let Some(evidence) = failure.evidence else { return self.wait_out(failure, other, now) };
         if let Some(bar) = failure.barred {
             if other.is_none() || evidence != Evidence::NeverSent {
                 return Err(Ending::Refused(Why::Barred(bar), failure));
@@ -581,12 +581,18 @@ impl Call {
     }
 
     /// A definite answer goes back, but for a spent quota that parks the lane: the call waits for the time that was
-    /// named, if it may be sent again and bears to. Its lane says when that is, since a person may end it.
-    fn wait_out(&mut self, failure: Box<Failure>, now: Moment) -> Result<Duration, Ending> {
+    /// named, or for the other upstream that takes it before, if it may be sent again and bears to. Its lane says when
+    /// that is, since a person may end it.
+    fn wait_out(
+        &mut self,
+        failure: Box<Failure>,
+        other: Option<Duration>,
+        now: Moment,
+    ) -> Result<Duration, Ending> {
         let may_go_on =
             right(Evidence::Refused, &self.nature, &failure) == Right::Free && !self.budget.is_spent();
         match self.parks(&failure) {
-            Some(wait) if may_go_on && self.bears(wait, now) => {
+            Some(wait) if may_go_on && self.bears(other.map_or(wait, |other| other.min(wait)), now) => {
                 self.fresh = false;
                 self.wait(None, true, now);
                 Ok(wait)

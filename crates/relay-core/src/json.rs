@@ -11,6 +11,7 @@ mod binding;
 mod error;
 mod hash;
 mod model;
+mod numbers;
 mod path;
 mod peek;
 
@@ -18,6 +19,7 @@ pub use binding::{Binds, Unreadable, binding_member, is_key};
 pub use error::{ErrorFields, error_fields, is_kept_thing, is_top_level_error, refusal_fields};
 pub use hash::canonical_hash;
 pub use model::{model_places, model_value};
+pub(crate) use numbers::without_odd_numbers;
 pub use path::texts_at;
 pub use peek::{Peek, peek};
 

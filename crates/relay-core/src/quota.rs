@@ -146,6 +146,26 @@ mod tests {
     }
 
     #[test]
+    fn a_number_that_json_does_not_have_hides_no_spent_quota() {
+        for odd in ["NaN", "Infinity", "-Infinity"] {
+            let body = format!(r#"{{"error":{{"resets_at":{odd},{PLAN}}}}}"#);
+            let reply = Reply {
+                told: crate::failure::Told::ByStatus,
+                status: 429,
+                headers: &HeaderMap::new(),
+                body: body.as_bytes(),
+                took: Duration::ZERO,
+                wall: SystemTime::UNIX_EPOCH + Duration::from_secs(NOW),
+                rules: &[],
+            };
+            let failure = judge(route(&Method::POST, "/v1/responses").dialect, &reply);
+            assert_eq!((failure.fault, failure.renews), (Fault::QuotaSpent, None), "{odd}");
+            assert_eq!(failure.code.as_deref(), Some("usage_limit_reached"));
+            assert_eq!(plan(&format!(r#","resets_at":{odd},"resets_in_seconds":60"#)), Some(60), "{odd}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_is_no_reset() {
         for more in [
             "",

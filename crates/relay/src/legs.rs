@@ -76,6 +76,8 @@ pub(crate) struct Legs {
     failed: bool,
     /// A breaker cuts off even where there is no other leg.
     alone: bool,
+    /// The call stays on its leg, whatever that one's breaker says: its client wants nothing done for it.
+    stays: bool,
     /// Other models, where there may be any.
     fallback: Option<Box<Fallback>>,
     /// When the model that was asked for failed the call first.
@@ -111,6 +113,7 @@ impl Legs {
             waits: false,
             failed: false,
             alone,
+            stays: false,
             fallback: None,
             turned_away: None,
         }
@@ -125,12 +128,32 @@ impl Legs {
         let at = order.first().unwrap_or_default();
         let all = legs.into_iter().map(|leg| (leg, Met::default())).collect();
         let several = Some(Box::new(Several { pool: Some(pool), order, session }));
-        Self { at, all, several, waits: false, failed: false, alone, fallback: None, turned_away: None }
+        Self {
+            at,
+            all,
+            several,
+            waits: false,
+            failed: false,
+            alone,
+            stays: false,
+            fallback: None,
+            turned_away: None,
+        }
     }
 
     /// The same with other models for a call that was turned away by its own then, if it was.
     pub(crate) fn or(mut self, fallback: Option<Fallback>, turned_away: Option<Moment>) -> Self {
         (self.fallback, self.turned_away) = (fallback.map(Box::new), turned_away);
+        self
+    }
+
+    /// The same for a call that is to pass as it is: it takes the leg that takes calls now, or the one that it prefers.
+    pub(crate) fn staying(mut self, now: Moment) -> Self {
+        match self.next(false, now) {
+            Next::Go { leg, .. } => self.at = leg,
+            Next::Stay { .. } | Next::Rest(_) => {}
+        }
+        self.stays = true;
         self
     }
 
@@ -256,7 +279,7 @@ impl Legs {
 
     /// It goes nowhere that a breaker is open.
     pub(crate) const fn heed_breakers(&self) -> bool {
-        self.several.is_some() || self.alone
+        !self.stays && (self.several.is_some() || self.alone)
     }
 
     /// Until when the lane that the call is in sends nothing.
@@ -278,6 +301,9 @@ impl Legs {
 
     /// What the call does that waits now; `failed`: since its send on this leg has just failed.
     pub(crate) fn next(&self, failed: bool, now: Moment) -> Next {
+        if self.stays {
+            return Next::Stay { again: None };
+        }
         let others = self.falls_back_at(now).filter(|at| *at > now).unwrap_or(Moment::LAST);
         let Some(several) = &self.several else {
             return match self.leg().lane.circuit(now).0 {

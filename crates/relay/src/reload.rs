@@ -3,7 +3,7 @@
 //!
 //! Files are looked at every two seconds, since that works the same on every system and every file system.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -92,20 +92,28 @@ fn stamp(path: &PathBuf) -> Stamp {
     Some(Look::File(found.modified().ok()?, found.len()))
 }
 
-/// The keys that differ, by their names: `timeouts.idle`, `upstream.mine.url`. Of an entry of a list its key is named,
-/// not which one it is, and what follows from another key goes unnamed. Never empty where the settings differ.
+/// The keys that differ, by their names: `timeouts.idle`, `upstream.mine.url`. A table that is new or gone is named as such,
+/// `[upstream.mine]`, whatever keys it has. Of an entry of a list its key is named, not which one it is, and what follows
+/// from another key goes unnamed. Never empty where the settings differ.
 #[must_use]
 pub fn changed(old: (&Config, &[Shown]), new: (&Config, &[Shown])) -> Vec<String> {
     let place = |key: &Shown| (key.section.clone(), key.nth, key.key.clone());
     let values = |shown: &[Shown]| -> BTreeMap<_, _> {
         shown.iter().map(|key| (place(key), (key.value.clone(), key.origin.clone()))).collect()
     };
-    let before = values(old.1);
-    let mut gone = before.clone();
+    let tables =
+        |shown: &[Shown]| -> BTreeSet<_> { shown.iter().map(|key| (key.section.clone(), key.nth)).collect() };
+    let [tables_before, tables_now] = [old.1, new.1].map(tables);
+    let mut gone = values(old.1);
     let mut names = Vec::new();
-    let mut add = |(section, _, key): &(String, usize, String)| {
-        let section = section.trim_matches(['[', ']']);
-        let name = if key.is_empty() { section.to_owned() } else { format!("{section}.{key}") };
+    let mut add = |(section, nth, key): &(String, usize, String)| {
+        let table = (section.clone(), *nth);
+        let stays = tables_before.contains(&table) && tables_now.contains(&table);
+        let name = if stays && !key.is_empty() {
+            format!("{}.{key}", section.trim_matches(['[', ']']))
+        } else {
+            section.clone()
+        };
         if !names.contains(&name) {
             names.push(name);
         }
@@ -269,14 +277,26 @@ mod tests {
             (
                 "[[route]]\nmodel = \"a\"\nsends = 1\n[[route]]\nmodel = \"b\"\nsends = 1\n",
                 "[[route]]\nmodel = \"a\"\nsends = 2\n",
-                "route.sends route.model",
+                "route.sends [[route]]",
             ),
-            ("", "[[route]]\n", "route"),
+            ("", "[[route]]\n", "[[route]]"),
+            (
+                "[[route]]\nmodel = \"a\"\n",
+                "[[route]]\nmodel = \"a\"\n[[route]]\nmodel = \"b\"\nsends = 2\n",
+                "[[route]]",
+            ),
+            ("", &mine(""), "[upstream.mine]"),
+            (&mine(""), "", "[upstream.mine]"),
+            (
+                &mine(""),
+                &mine(
+                    "http2 = \"off\"\n[pool.both]\nmembers = [\"mine\", \"openai\"]\n[profile.night]\nsends = 3\n",
+                ),
+                "upstream.mine.http2 [pool.both] [profile.night]",
+            ),
         ] {
             assert_eq!(names(old, new), expected, "{old}\n{new}");
         }
-        // A new entry is named key by key.
-        assert!(names("", &mine("")).starts_with("upstream.mine.url upstream.mine.headers"));
     }
 
     #[test]

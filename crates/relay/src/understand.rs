@@ -205,7 +205,8 @@ impl Understood {
         });
         let asked = self.asked(shared, opened);
         let fallback = self.fallback(shared, &parts, &home.target).filter(|_| passing.is_none());
-        let (mut legs, bound) = self.legs(shared, &parts, home);
+        let (legs, bound) = self.legs(shared, &parts, home);
+        let mut legs = if untouched { legs.staying(opened) } else { legs };
         let leg = legs.leg();
         let breaks = shared.config.breaker.alone || leg.target.pool.is_some() || fallback.is_some();
         let labels = Labels {

@@ -162,6 +162,12 @@ fn a_spent_quota_is_told_every_ten_minutes_with_how_many_came_between_and_ends_w
     assert_eq!([spent(0), spent(1), spent(599)], ["+quota_spent 0s", "", ""]);
     assert_eq!(spent(600), "+quota_spent 600s (2)");
     assert_eq!(spent(700), "");
+    // A call that passes untouched is answered with the same, and says nothing else of it.
+    watch.see(CallId(2), at(790), &opened("a"));
+    let head = |status| Event::HeadArrived { send: 1, status, request_id: None };
+    assert!(Watch::concerns(&head(429)) && !Watch::concerns(&head(200)));
+    watch.see(CallId(2), at(790), &head(429));
+    assert_eq!(short(&watch.see(CallId(2), at(790), &Event::Committed { send: 1 })), "");
     assert_eq!(short(&watch.see(CallId(1), at(800), &Event::Committed { send: 2 })), "-quota_spent 800s (1)");
     assert_eq!(short(&watch.see(CallId(1), at(801), &Event::Committed { send: 2 })), "");
 }

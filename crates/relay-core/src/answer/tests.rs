@@ -107,12 +107,13 @@ fn shape(say: &Say) -> String {
 }
 
 const CODES_END: [char; 4] = ['"', '[', ']', ' '];
-const CODES: [&str; 10] = [
+const CODES: [&str; 11] = [
     "sends_exhausted",
     "patience_exhausted",
     "upstream_no_response",
     "upstream_closed_before_response",
     "upstream_reset_replay_refused",
+    "upstream_error_replay_refused",
     "upstream_certificate_refused",
     "relay_credential_missing",
     "server_is_overloaded",
@@ -240,9 +241,11 @@ fn what_is_said_where_the_relay_refuses() {
             all("400 plain upstream_closed_before_response, no retry", "429 json upstream_closed_before_response, no retry")),
         // Who obeys `x-should-retry` gets the service's own answer; others might send every 5xx again.
         ("504", refused(Why::MayHaveRun, timed_out()),
-            ["400 plain upstream_closed_before_response, no retry", "its own, no retry", "its own, no retry", "429 json upstream_closed_before_response, no retry"]),
+            ["400 plain upstream_error_replay_refused, no retry", "its own, no retry", "its own, no retry", "429 json upstream_error_replay_refused, no retry"]),
         ("late in a stream", refused(Why::MayHaveRun, late),
-            all("400 plain upstream_closed_before_response, no retry", "429 json upstream_closed_before_response, no retry")),
+            all("400 plain upstream_error_replay_refused, no retry", "429 json upstream_error_replay_refused, no retry")),
+        ("504 with a code of its own", refused(Why::MayHaveRun, Failure { code: Some("reset".into()), ..timed_out() }),
+            ["400 plain upstream_error_replay_refused, no retry", "its own, no retry", "its own, no retry", "429 json upstream_error_replay_refused, no retry"]),
         ("silent", refused(Why::StillRunning, silent()),
             all("400 plain upstream_no_response, no retry", "429 json upstream_no_response, no retry")),
         ("certificate", refused(Why::Barred(Bar::Certificate), certificate()),

@@ -106,7 +106,10 @@ impl Dialect for OpenAiChat {
         if event.name == b"error" {
             return Heard::Fault;
         }
-        let Ok(chunk) = serde_json::from_slice::<Chunk>(data) else { return Heard::Output };
+        let Ok(chunk) = serde_json::from_slice::<Chunk>(data) else {
+            // An error may be readable where a chunk is not.
+            return if json::is_top_level_error(data) { Heard::Fault } else { Heard::Output };
+        };
         let Some(choices) = chunk.choices else {
             return if json::is_top_level_error(data) { Heard::Fault } else { Heard::Output };
         };

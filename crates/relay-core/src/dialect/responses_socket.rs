@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Dialect, Heard, Parts};
 use crate::fault::Fault;
-use crate::json::{beginning, type_of};
+use crate::json::{beginning, type_of, without_odd_numbers};
 use crate::sse;
 
 /// A sign of life that every client takes for one and none for output.
@@ -79,6 +79,10 @@ pub fn answer_of(message: &str) -> Option<String> {
 
 /// The status and the headers that an error message is wrapped with: what an HTTP answer would have had.
 pub(crate) fn wrapped(message: &[u8]) -> Option<(u16, HeaderMap)> {
+    strictly_wrapped(message).or_else(|| strictly_wrapped(without_odd_numbers(message)?.as_bytes()))
+}
+
+fn strictly_wrapped(message: &[u8]) -> Option<(u16, HeaderMap)> {
     let members = beginning(message, &["type", "status", "headers"]);
     if members.get("type") != Some("\"error\"") {
         return None;
@@ -106,7 +110,8 @@ pub fn wrap(status: u16, headers: &HeaderMap, body: &[u8]) -> String {
     const READ: [&str; 4] = ["retry-after", "retry-after-ms", "x-request-id", "cf-ray"];
     let read = |name: &&'static str| Some(((*name).to_owned(), headers.get(*name)?.to_str().ok()?.into()));
     let headers: serde_json::Map<String, Value> = READ.iter().filter_map(read).collect();
-    let told = serde_json::from_slice::<Value>(body).ok();
+    let mended = without_odd_numbers(body);
+    let told = serde_json::from_slice::<Value>(mended.as_deref().map_or(body, str::as_bytes)).ok();
     let error = told.as_ref().and_then(|body| body.get("error")).filter(|error| error.is_object());
     let error = error.cloned().unwrap_or_else(|| {
         let words = String::from_utf8_lossy(&body[..body.len().min(1024)]).trim().to_owned();
@@ -135,6 +140,8 @@ mod tests {
             (&headers["retry-after"], &headers["x-n"]),
             (&"3".parse().unwrap(), &"5".parse().unwrap())
         );
+        let odd = br#"{"type":"error","error":{"code":"usage_limit_reached","resets_at":NaN},"status":429}"#;
+        assert_eq!(wrapped(odd).map(|(status, _)| status), Some(429));
         for other in [
             r#"{"type":"error","error":{"code":"x"}}"#,
             r#"{"type":"response.failed","status":503}"#,
@@ -184,6 +191,9 @@ mod tests {
         let told: Value = serde_json::from_str(&told).unwrap();
         assert_eq!(told["error"], json!({"code": "server_is_overloaded", "message": "m"}));
         assert_eq!((&told["status"], &told["headers"]), (&json!(503), &json!({"retry-after": "2"})));
+        let odd = wrap(429, &headers, br#"{"error":{"type":"usage_limit_reached","resets_at":NaN}}"#);
+        let odd: Value = serde_json::from_str(&odd).unwrap();
+        assert_eq!(odd["error"], json!({"type": "usage_limit_reached", "resets_at": null}));
         let page: Value = serde_json::from_str(&wrap(502, &headers, b" <html>bad</html>\n")).unwrap();
         assert_eq!(page["error"]["message"], "<html>bad</html>");
         let bare: Value = serde_json::from_str(&wrap(502, &headers, b"")).unwrap();

@@ -20,7 +20,7 @@
 
 use std::time::Duration;
 
-use super::{Members, each_item, first_item, is_full, text};
+use super::{Members, each_item, first_item, is_full, text, without_odd_numbers};
 use crate::retry_after::duration_text;
 
 /// What an error says about itself.
@@ -85,9 +85,14 @@ const MESSAGES: &[&str] =
 
 /// The error that a JSON body, or the data of one event, is; `None` where it is none.
 ///
-/// `"error"` that is `null`, `false`, `{}`, `[]`, `""` or 0 is a sign of health.
+/// `"error"` that is `null`, `false`, `{}`, `[]`, `""` or 0 is a sign of health. A number that JSON does not have, such as
+/// the `NaN` of Python, is read as `null`: what stands beside it counts all the same.
 #[must_use]
 pub fn error_fields(body: &[u8]) -> Option<ErrorFields> {
+    strict_error_fields(body).or_else(|| strict_error_fields(without_odd_numbers(body)?.as_bytes()))
+}
+
+fn strict_error_fields(body: &[u8]) -> Option<ErrorFields> {
     let body = as_text(body)?;
     if body.starts_with('[') {
         return of_array(body);
@@ -101,7 +106,9 @@ pub fn error_fields(body: &[u8]) -> Option<ErrorFields> {
 /// also a bare `{"message":".."}` or a bare text.
 #[must_use]
 pub fn refusal_fields(body: &[u8]) -> Option<ErrorFields> {
-    error_fields(body).or_else(|| {
+    let mended = without_odd_numbers(body);
+    let body = mended.as_deref().map_or(body, str::as_bytes);
+    strict_error_fields(body).or_else(|| {
         let body = as_text(body)?;
         let fields = match Members::of(body, TOP) {
             Some(top) => flat(&top),

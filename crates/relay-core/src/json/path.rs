@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
+use super::without_odd_numbers;
+
 /// The values at the path as texts: a text without its quotes, a number or `true` as it is written. Objects, lists
 /// and `null` have none.
 #[must_use]
@@ -16,6 +18,10 @@ pub fn texts_at(body: &[u8], path: &str) -> Vec<String> {
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii();
     let mut found = Vec::new();
     if let Ok(value) = serde_json::from_slice::<&RawValue>(body) {
+        walk(value.get(), path, LISTS, &mut found);
+    } else if let Some(mended) = without_odd_numbers(body)
+        && let Ok(value) = serde_json::from_str::<&RawValue>(&mended)
+    {
         walk(value.get(), path, LISTS, &mut found);
     }
     found
@@ -69,6 +75,11 @@ fn walk(value: &str, path: &str, lists: u8, found: &mut Vec<String>) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_number_that_json_does_not_have_hides_nothing() {
+        assert_eq!(texts_at(br#"{"a":NaN,"b":{"c":"x"}}"#, "b.c"), ["x"]);
+    }
 
     #[test]
     fn values_by_their_path() {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use relay_core::config::{self, Held, Secret, Source};
 use tokio::io::AsyncReadExt as _;
+use tokio::process::ChildStdout;
 
 use super::{FILE_IS_GOOD, Had, Trouble};
 use crate::credential::sign_in_of;
@@ -21,6 +22,8 @@ use crate::words::{credentials as words, lang};
 pub(super) const LONGEST: usize = 16 << 10;
 /// How long a program may take: a person may have to unlock a store meanwhile.
 const COMMAND_WITHIN: Duration = Duration::from_secs(30);
+/// How long what it has started may go on writing once it has ended: what it wrote itself can be read by then.
+const REST_WITHIN: Duration = Duration::from_millis(250);
 
 /// Why a text is no value.
 pub(super) enum Unfit {
@@ -81,27 +84,37 @@ pub(super) async fn again(path: &Path, present: Option<Arc<Secret>>) -> Result<H
 pub(super) async fn of_command(argv: &[String], shared: &Shared) -> Result<Secret, Trouble> {
     let (program, arguments) =
         argv.split_first().ok_or_else(|| Trouble::standing(words::broke_off(lang())))?;
-    let within = tokio::time::timeout(shared.clock.real(COMMAND_WITHIN), written(program, arguments));
+    let rest = shared.clock.real(REST_WITHIN);
+    let within = tokio::time::timeout(shared.clock.real(COMMAND_WITHIN), written(program, arguments, rest));
     let late = |_elapsed| Err(words::command_late(lang(), program, COMMAND_WITHIN.as_secs()));
     within.await.unwrap_or_else(late).map_err(Trouble::standing)
 }
 
-async fn written(program: &str, arguments: &[String]) -> Result<Secret, String> {
+async fn written(program: &str, arguments: &[String], rest: Duration) -> Result<Secret, String> {
     let started = Group::start(program, arguments, |command| {
         command.stdout(Stdio::piped());
     });
     let mut child = started.map_err(|error| words::not_started(lang(), program, &error.to_string()))?;
     let failed = |error: &dyn std::fmt::Display| words::command_failed(lang(), program, &error.to_string());
     let mut read = Vec::new();
-    if let Some(out) = child.0.stdout.take() {
-        let bounded = out.take(LONGEST as u64 + 1).read_to_end(&mut read).await;
-        bounded.map_err(|error| failed(&error))?;
-    }
-    // One that writes more is not waited for: it would wait for somebody to read it.
-    if read.len() > LONGEST {
-        return Err(words::command_unfit(lang(), program));
-    }
-    let status = child.0.wait().await.map_err(|error| failed(&error))?;
+    let status = match child.0.stdout.take() {
+        None => child.0.wait().await,
+        Some(mut out) => tokio::select! {
+            biased;
+            ended = read_on(&mut out, &mut read) => match ended {
+                // One that writes more is not waited for: it would wait for somebody to read it.
+                Ok(()) if read.len() > LONGEST => return Err(words::command_unfit(lang(), program)),
+                Ok(()) => child.0.wait().await,
+                Err(error) => Err(error),
+            },
+            status = child.0.wait() => {
+                // An agent that it has left behind may never close what it wrote to.
+                let _what_there_is = tokio::time::timeout(rest, read_on(&mut out, &mut read)).await;
+                status
+            }
+        },
+    };
+    let status = status.map_err(|error| failed(&error))?;
     if !status.success() {
         return Err(failed(&status));
     }
@@ -109,6 +122,12 @@ async fn written(program: &str, arguments: &[String]) -> Result<Secret, String> 
         Unfit::NoKey => words::command_unfit(lang(), program),
         Unfit::SignIn(whose) => words::a_sign_in(lang(), whose),
     })
+}
+
+/// Reads until there is no more to come, or more than a key is long. Where it is left off nothing of it is lost.
+async fn read_on(out: &mut ChildStdout, read: &mut Vec<u8>) -> io::Result<()> {
+    while read.len() <= LONGEST && out.read_buf(read).await? > 0 {}
+    Ok(())
 }
 
 /// What is wrong with where a credential is held.

@@ -9,6 +9,7 @@
 //!
 //! A sign-in of ChatGPT or Claude is no such credential: its client owns it, and renews it itself.
 
+mod blank;
 mod held;
 mod lent;
 mod oauth;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
-use http::{HeaderMap, Method, Request, StatusCode, Version};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, LOCATION, USER_AGENT};
+use http::{HeaderMap, Method, Request, StatusCode, Uri, Version};
 use http_body_util::{BodyExt as _, Limited};
 use relay_core::config::{self, Held, OAuth, Secret, TokenRequest};
 use relay_core::failure::label;
@@ -15,6 +15,7 @@ use relay_core::retry_after::{Advice, advice};
 use ring::digest::{Context, SHA256};
 use serde_json::Value;
 
+use super::blank::Blank;
 use super::held::{Unfit, key_of, of_file_elsewhere};
 use super::store::{Found, Kept, Lock};
 use super::{Credential, Had, Kind, Trouble};
@@ -67,15 +68,20 @@ impl Issuer<'_> {
         let kept = found.kept;
         let now = self.shared.clock.wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         if let Some(kept) = &kept
-            && present.is_none_or(|present| present.expose() != kept.access_token)
+            && present.as_ref().is_none_or(|present| present.expose() != kept.access_token)
             && kept.expires.is_none_or(|expires| expires > now.as_secs() + LEFT)
             && let Ok(value) = key_of(kept.access_token.as_bytes())
         {
             let lifetime = kept.expires.map(|expires| Duration::from_secs(expires).saturating_sub(now));
             return Ok(Had { value, issued: false, lifetime, in_spite_of: None });
         }
+        let mut blank = Blank::default();
+        blank.also(configured.expose());
+        present.iter().for_each(|present| blank.also(present.expose()));
+        kept.iter().for_each(|kept| blank.also(&kept.access_token));
         let rotated = kept.and_then(|kept| kept.refresh_token).map(Secret::new);
-        let granted = self.ask(rotated.as_ref().unwrap_or(&configured)).await?;
+        rotated.iter().for_each(|rotated| blank.also(rotated.expose()));
+        let granted = self.ask(rotated.as_ref().unwrap_or(&configured), blank).await?;
         let mut kept = Kept::new(source, &granted.access);
         kept.expires = granted.lifetime.map(|lifetime| (now + lifetime).as_secs());
         kept.refresh_token = granted.refresh.or(rotated).map(|token| token.expose().to_owned());
@@ -126,26 +132,33 @@ impl Issuer<'_> {
         self.shared.observers.notice(&Notice::Advice(start::note(lang(), words)));
     }
 
-    async fn ask(&self, refresh_token: &Secret) -> Result<Granted, Trouble> {
+    /// Asks for a token with this one. What is blanked is not repeated, whatever the issuer says.
+    async fn ask(&self, refresh_token: &Secret, mut blank: Blank) -> Result<Granted, Trouble> {
         let place = self.oauth.token_url.at().to_string();
         let secret = match &self.oauth.client_secret {
             Some(held) => Some(self.held(held).await?),
             None => None,
         };
+        secret.iter().for_each(|secret| blank.also(secret.expose()));
         let fields = fields(self.oauth, refresh_token, secret.as_ref());
-        let within = tokio::time::timeout(self.shared.clock.real(WITHIN), self.answered(&fields));
+        let within = tokio::time::timeout(self.shared.clock.real(WITHIN), self.answered(&fields, &blank));
         let late = |_elapsed| Err(words::no_answer(lang(), &place, WITHIN.as_secs()));
         let answered = within.await.unwrap_or_else(late);
         let (status, headers, body) = answered.map_err(|why| Trouble { why, kind: Kind::Passing(None) })?;
-        let told = match advice(&headers, None, None, self.shared.clock.wall()) {
+        let pause = match advice(&headers, None, None, self.shared.clock.wall()) {
             Advice::Wait(told) => Some(told),
             Advice::Useless | Advice::Silent => None,
         };
-        granted(&place, status, told, &body)
+        let location = headers.get(LOCATION).and_then(|to| to.to_str().ok());
+        granted(&place, &Heard { status, pause, location, body: &body }, &blank)
     }
 
     /// Sends the request. Wherever the answer leads to is not asked: a token goes to its issuer alone.
-    async fn answered(&self, fields: &[(&str, &str)]) -> Result<(StatusCode, HeaderMap, Bytes), String> {
+    async fn answered(
+        &self,
+        fields: &[(&str, &str)],
+        blank: &Blank,
+    ) -> Result<(StatusCode, HeaderMap, Bytes), String> {
         let url = &self.oauth.token_url;
         let place = url.at().to_string();
         let unreached = |why: &str| words::unreached(lang(), &place, why);
@@ -171,7 +184,8 @@ impl Issuer<'_> {
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         let way = self.shared.way(&there, Version::HTTP_11);
         let ask = Ask { way, request, fresh: true, may_reuse_stale: false };
-        let answer = self.shared.upstreams.send(ask).await.map_err(|failure| unreached(&failure.detail))?;
+        let answer = self.shared.upstreams.send(ask).await;
+        let answer = answer.map_err(|failure| unreached(&blank.of(&failure.detail)))?;
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, MOST).collect().await;
         let body = body.map_err(|_too_long_or_broken| unreached("its answer broke off, or is too long"))?;
@@ -208,21 +222,37 @@ fn form(fields: &[(&str, &str)]) -> String {
     pairs.join("&")
 }
 
+/// What the issuer answered.
+struct Heard<'a> {
+    status: StatusCode,
+    /// It asks for a pause.
+    pause: Option<Duration>,
+    location: Option<&'a str>,
+    body: &'a [u8],
+}
+
 /// What an answer says. Of an error its code alone is repeated: anything may stand in its words.
-fn granted(place: &str, status: StatusCode, told: Option<Duration>, body: &[u8]) -> Result<Granted, Trouble> {
-    let told_json = serde_json::from_slice::<Value>(body).unwrap_or_default();
-    let number = status.as_u16();
+fn granted(place: &str, heard: &Heard<'_>, blank: &Blank) -> Result<Granted, Trouble> {
+    let told = serde_json::from_slice::<Value>(heard.body).unwrap_or_default();
+    let (status, number) = (heard.status, heard.status.as_u16());
+    if status.is_redirection() {
+        // Nobody has judged the refresh token, so it is as good as before.
+        return Err(Trouble::standing(match heard.location {
+            Some(location) => words::redirected(lang(), place, number, &led_to(location, blank)),
+            None => words::failed(lang(), place, number),
+        }));
+    }
     if !status.is_success() {
-        let code = error_code(&told_json);
+        let code = error_code(&told, blank);
         let is_passing = matches!(number, 408 | 425 | 429 | 500..)
             || matches!(&*code, "temporarily_unavailable" | "server_error" | "slow_down");
         return Err(if is_passing {
-            Trouble { why: words::failed(lang(), place, number), kind: Kind::Passing(told) }
+            Trouble { why: words::failed(lang(), place, number), kind: Kind::Passing(heard.pause) }
         } else {
             Trouble { why: words::refused(lang(), place, number, &code), kind: Kind::Final }
         });
     }
-    let text = |name: &str| told_json[name].as_str().filter(|text| !text.is_empty());
+    let text = |name: &str| told[name].as_str().filter(|text| !text.is_empty());
     let is_bearer = text("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
     let unfit = |why| Trouble { why, kind: Kind::Passing(None) };
     let no_token = || unfit(words::no_token(lang(), place));
@@ -232,14 +262,28 @@ fn granted(place: &str, status: StatusCode, told: Option<Duration>, body: &[u8])
         Unfit::SignIn(whose) => Trouble { why: words::a_sign_in(lang(), whose), kind: Kind::Final },
     })?;
     let refresh = text("refresh_token").and_then(|token| key_of(token.as_bytes()).ok());
-    Ok(Granted { access, lifetime: lifetime(&told_json["expires_in"]), refresh })
+    Ok(Granted { access, lifetime: lifetime(&told["expires_in"]), refresh })
+}
+
+/// The host that a redirect leads to. Its path and query may hold anything, and are not repeated.
+fn led_to(location: &str, blank: &Blank) -> String {
+    let Ok(uri) = location.trim().parse::<Uri>() else { return words::elsewhere(lang()) };
+    match (uri.scheme_str(), uri.authority()) {
+        (Some(scheme), Some(authority)) => {
+            let port = authority.port().map(|port| format!(":{port}")).unwrap_or_default();
+            label(&blank.of(&format!("{scheme}://{}{port}", authority.host()))).into()
+        }
+        (None, None) => words::another_path(lang()),
+        (Some(_), None) | (None, Some(_)) => words::elsewhere(lang()),
+    }
 }
 
 /// The code of an error, as a label; some put it into an object, as services of models do.
-fn error_code(told: &Value) -> Cow<'static, str> {
+fn error_code(told: &Value, blank: &Blank) -> Cow<'static, str> {
     let error = &told["error"];
     let code = [error, &error["code"], &error["type"]].into_iter().find_map(Value::as_str);
-    code.map(label).filter(|code| !code.is_empty()).map_or(Cow::Borrowed("-"), |code| Cow::Owned(code.into()))
+    let code = code.map(|code| label(&blank.of(code)));
+    code.filter(|code| !code.is_empty()).map_or(Cow::Borrowed("-"), |code| Cow::Owned(code.into()))
 }
 
 /// A number of seconds, which some write as a text.
@@ -254,8 +298,17 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn heard(heard: &Heard<'_>) -> Result<Granted, Trouble> {
+        let mut blank = Blank::default();
+        for secret in ["rt+/7", "at-CANARY", "hush"] {
+            blank.also(secret);
+        }
+        granted("https://a.example", heard, &blank)
+    }
+
     fn said(status: u16, body: &str) -> Result<Granted, Trouble> {
-        granted("https://a.example", StatusCode::from_u16(status).unwrap(), None, body.as_bytes())
+        let status = StatusCode::from_u16(status).unwrap();
+        heard(&Heard { status, pause: None, location: None, body: body.as_bytes() })
     }
 
     #[test]
@@ -313,8 +366,7 @@ mod tests {
         let refused = said(400, body).unwrap_err();
         assert_eq!(refused.kind, Kind::Final);
         assert!(refused.why.contains("400 invalid_grant") && !refused.why.contains("hunter2"), "{refused:?}");
-        for (status, body) in [(401, "{\"error\": {\"code\": \"invalid_client\"}}"), (404, "gone"), (307, "")]
-        {
+        for (status, body) in [(401, "{\"error\": {\"code\": \"invalid_client\"}}"), (404, "gone")] {
             assert_eq!(said(status, body).unwrap_err().kind, Kind::Final, "{status}");
         }
         let passing =
@@ -323,10 +375,49 @@ mod tests {
             assert_eq!(said(status, body).unwrap_err().kind, Kind::Passing(None), "{status} {body}");
         }
         let told = Some(Duration::from_secs(9));
-        let busy = granted("https://a.example", StatusCode::SERVICE_UNAVAILABLE, told, b"").unwrap_err();
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let busy = heard(&Heard { status, pause: told, location: None, body: b"" }).unwrap_err();
         assert_eq!(busy.kind, Kind::Passing(told));
         // No secret hides in a code.
         let odd = said(400, r#"{"error": "sk-proj-abcdef12345 was refused"}"#).unwrap_err();
         assert!(!odd.why.contains("abcdef12345"), "{odd:?}");
+    }
+
+    #[test]
+    fn a_redirect_is_no_refusal_and_says_where_it_leads() {
+        for (location, expected) in [
+            (
+                Some("https://u:pw@new.example:8443/token?rt=CANARY#x"),
+                "redirects to https://new.example:8443 (308)",
+            ),
+            (Some("/v2/token?rt=CANARY"), "redirects to another path there (308)"),
+            (Some("https://hush.new.example/"), "redirects to https://.new.example (308)"),
+            (Some("?? CANARY"), "redirects to elsewhere (308)"),
+            (None, "https://a.example answered 308"),
+        ] {
+            let status = StatusCode::PERMANENT_REDIRECT;
+            let trouble = heard(&Heard { status, pause: None, location, body: b"" }).unwrap_err();
+            assert_eq!(trouble.kind, Kind::Standing, "{location:?}");
+            let why = trouble.why;
+            assert!(why.contains(expected) && !why.contains("CANARY") && !why.contains("pw"), "{why}");
+            assert!(
+                !why.contains("refresh token") && (location.is_none() || why.contains("`token_url`")),
+                "{why}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_issuer_that_echoes_a_secret_is_not_repeated() {
+        for code in
+            ["bad_rt+/7_x", "bad_rt%2B%2f7_x", r"bad_rt+\/7_x", r"bad_rt\u002b\u002F7_x", "bad_RT+/7_x"]
+        {
+            let told = said(400, &format!(r#"{{"error":"{code}"}}"#)).unwrap_err();
+            assert!(told.why.contains("400 bad_") && told.why.contains("_x;"), "{code}: {}", told.why);
+            assert!(!told.why.contains("rt") && !told.why.contains("7_"), "{code}: {}", told.why);
+        }
+        let body = r#"{"error":{"code":"at-CANARY hush"}}"#;
+        assert!(!said(401, body).unwrap_err().why.contains("CANARY"));
+        assert!(!said(401, body).unwrap_err().why.contains("hush"));
     }
 }

@@ -12,6 +12,7 @@ use super::{Check, Finding, Level};
 use crate::listen::reached_at;
 use crate::running::Who;
 use crate::setup::Standing;
+use crate::words::credentials::about;
 use crate::words::doctor as words;
 
 /// A clock that is off by so many seconds shortens and lengthens the waits that services ask for by dates.
@@ -174,13 +175,37 @@ impl Judge<'_> {
             let level = if flaw.stops { Level::Fail } else { Level::Warn };
             add(all, Check::Credentials, level, &words::credential_flaw(lang, &flaw.words));
         }
-        if facts.flaws.is_empty() {
+        let failing = self.failing_credentials();
+        let is_well = facts.flaws.is_empty() && failing.is_empty();
+        all.extend(failing);
+        if is_well {
             let words = match facts.credentials {
                 0 => words::credentials_none(lang),
                 count => words::credentials_ok(lang, count as u64),
             };
             add(all, Check::Credentials, Level::Ok, &words);
         }
+    }
+
+    /// What the relay that runs could not have when it needed it, and what was not seen from outside.
+    fn failing_credentials(&self) -> Vec<Finding> {
+        let (lang, facts) = (self.lang, self.facts);
+        let Here::Relay(page) = &facts.here else { return Vec::new() };
+        let told = page["credentials"].as_array().map_or(&[][..], Vec::as_slice);
+        let failing = |one: &serde_json::Value| {
+            let (name, why) = (one["name"].as_str()?, one["why"].as_str()?);
+            let seen = about(lang, name, why);
+            if facts.flaws.iter().any(|flaw| flaw.words == seen) {
+                return None;
+            }
+            let (level, words) = if one["state"] == "failed_for_good" {
+                (Level::Fail, words::credential_over(lang, name, why))
+            } else {
+                (Level::Warn, words::credential_failed(lang, name, why))
+            };
+            Some(Finding::new(Check::Credentials, level, &words))
+        };
+        told.iter().filter_map(failing).collect()
     }
 
     fn service(&self, all: All<'_>) {

@@ -66,9 +66,10 @@ pub fn page(lang: Lang, address: &str, page: &Value) -> String {
     // Of one that works nobody has to hear.
     let credentials = page["credentials"].as_array().map_or(&[][..], Vec::as_slice);
     let troubled = credentials.iter().filter(|one| one["why"].is_string()).take(MOST);
-    lines.extend(
-        troubled.map(|one| words::credential(lang, one["name"].as_str().unwrap_or("-"), &state(one))),
-    );
+    lines.extend(troubled.flat_map(|one| {
+        let told = words::credential(lang, one["name"].as_str().unwrap_or("-"), &state(one));
+        broken(&told)
+    }));
     let more = open.len().saturating_sub(MOST) + busy.len().saturating_sub(MOST);
     if more > 0 {
         lines.push(words::more(lang, more as u64));
@@ -134,9 +135,21 @@ pub(crate) fn span(lang: Lang, seconds: Option<f64>) -> String {
     }
 }
 
-/// As much of a line as fits.
+/// As much of a line as fits, with a sign where that is not all.
 fn clipped(line: &str) -> String {
-    terminal::fitting(&plain::line(line), Some(COLUMNS + 1)).to_owned()
+    let line = plain::line(line);
+    if terminal::width(&line) <= COLUMNS {
+        return line.into_owned();
+    }
+    format!("{}…", terminal::fitting(&line, Some(COLUMNS)))
+}
+
+/// A line of which all matters, such as how to mend something, in as many as it takes.
+fn broken(line: &str) -> Vec<String> {
+    const HANG: usize = 4;
+    let wrapped = terminal::wrapped(&plain::line(line), COLUMNS - HANG);
+    let hung = |(at, line): (usize, &str)| format!("{:1$}{line}", "", if at == 0 { 0 } else { HANG });
+    wrapped.lines().enumerate().map(hung).collect()
 }
 
 #[cfg(test)]
@@ -210,9 +223,30 @@ mod tests {
             for line in text.lines() {
                 assert!(terminal::width(line) <= 80, "{line}");
             }
-            assert_eq!(text.lines().filter(|line| line.contains("c118")).count(), MOST);
+            let calls: Vec<_> = text.lines().filter(|line| line.contains("c118")).collect();
+            assert_eq!((calls.len(), calls.iter().all(|line| line.ends_with('…'))), (MOST, true));
         }
         assert!(super::page(Lang::English, "a", &page).ends_with("and 10 more"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_credential_is_told_whole() {
+        let mut page = busy();
+        let why = "https://auth.example refuses: 400 invalid_grant; a new refresh token, or other settings of the \
+                   credential, are needed";
+        page["credentials"][0] = json!({"name": "team", "state": "failed_for_good", "why": why});
+        let text = super::page(Lang::English, "a", &page);
+        let told = &text[text.find("credential team").unwrap()..];
+        insta::assert_snapshot!(told, @r"
+        credential team: failed_for_good (https://auth.example refuses: 400
+            invalid_grant; a new refresh token, or other settings of the credential, are
+            needed)
+        ");
+        page["credentials"][0]["why"] = json!(format!("{} {}", "令牌已经失效".repeat(9), "x".repeat(99)));
+        let text = super::page(Lang::Chinese, "a", &page);
+        assert!(text.lines().all(|line| terminal::width(line) <= 80), "{text}");
+        assert_eq!(text.matches("失效").count(), 9, "{text}");
+        assert!(text.contains("xx…"), "{text}");
     }
 
     #[test]

@@ -203,6 +203,7 @@ impl Build<'_> {
     }
 
     fn pools(&mut self, entries: BTreeMap<String, Entry<PoolDraft>>) {
+        let pools: BTreeSet<String> = entries.keys().cloned().collect();
         for (name, Entry { draft, spans, name: name_span }) in entries {
             let place = |key: &str| spans.get(key).map_or(Place::Default, |span| Place::File(span.clone()));
             if self.config.upstreams.contains_key(&name) {
@@ -220,6 +221,14 @@ impl Build<'_> {
             };
             let known: Vec<_> = self.config.upstreams.keys().map(String::as_str).collect();
             for member in members.iter().filter(|member| !self.config.upstreams.contains_key(*member)) {
+                if pools.contains(member) {
+                    let what = format!(
+                        "pool `{name}` lists `{member}`, which is a pool, and a pool holds upstreams alone"
+                    );
+                    let hint = "list the members of the other pool in its place";
+                    self.found.add(place("members"), what, hint);
+                    continue;
+                }
                 let error = self.found.unknown(member, "upstream", &known);
                 let (key, at) = (format!("pool.{name}.members"), place("members"));
                 self.found.invalid(at.clone(), &key, quoted(member, &at).as_deref(), error);

@@ -274,7 +274,16 @@ fn websocket(given: &Given<'_>) -> Result<Websocket, Invalid> {
 
 /// Reads one proxy, or several in their order.
 fn proxies(given: &Given<'_>) -> Result<ProxyList, Invalid> {
-    ProxyList::of(given.each_or_one().iter().map(Given::parsed).collect::<Result<_, _>>()?)
+    let listed = given.each_or_one();
+    let several = listed.len() > 1;
+    // Which one it is tells its number: what stands there may hold a password.
+    let numbered = |at: usize, error: Invalid| {
+        let why = format!("(number {} of the list) {}", at + 1, error.why);
+        if several { Invalid::new(why, error.allowed) } else { error }
+    };
+    let ways = listed.iter().enumerate();
+    let ways = ways.map(|(at, way)| way.parsed().map_err(|error| numbered(at, error)));
+    ProxyList::of(ways.collect::<Result<_, _>>()?)
 }
 
 fn http2(given: &Given<'_>) -> Result<Http2, Invalid> {

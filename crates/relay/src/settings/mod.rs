@@ -9,6 +9,7 @@
 //!  flags ------> layers --------------------'
 //! ```
 
+mod advice;
 mod build;
 mod credentials;
 mod env_file;
@@ -138,6 +139,7 @@ pub fn load(flags: &Flags, env: Env<'_>, read: ReadFile<'_>) -> Result<Loaded, S
             let shown = show::shown(&config, source.as_ref(), &layers.outside);
             notices.extend(no_websockets(&config));
             notices.extend(credentials::unset(&config));
+            notices.extend(advice::of(&config));
             cap(&mut notices);
             let rules_at = source.as_ref().map_or_else(Vec::new, |source| show::places_of("rule", source));
             Ok(Loaded { config, notices, file: path, shown, rules_at })

@@ -8,6 +8,7 @@ use relay_core::Lang;
 use serde_json::{Value, json};
 use steady_relay::cli::{ConfigVerb, Flags};
 use steady_relay::clock::{Clock as _, SystemClock};
+use steady_relay::credentials;
 use steady_relay::recorded::{self, TestRule};
 use steady_relay::settings::{self, Loaded, SettingsError, Shown};
 use steady_relay::words::{self, lang, start, verbs};
@@ -99,7 +100,8 @@ fn check(flags: &Flags, file: Option<&PathBuf>, as_json: bool) -> Result<u8, Fai
                 }
                 tls => tls?,
             };
-            let notices: Vec<_> = notices.into_iter().chain(more).collect();
+            let held = credentials::all_flaws(&config).map(|flaw| flaw.words);
+            let notices: Vec<_> = notices.into_iter().chain(more).chain(held).collect();
             if as_json {
                 return print_json(&json!({"v": 1, "ok": true, "notices": notices}));
             }

@@ -93,6 +93,24 @@ relay_core::words! {
         zh: "{place} 拒绝：{status} {code}；需要新的 refresh token，或修改该凭据的设置";
     }
 
+    /// It sends the request elsewhere.
+    redirected(place: &str, status: u16, to: &str) {
+        en: "{place} redirects to {to} ({status}), where the relay sends no secret: set `token_url` to the final address";
+        zh: "{place} 重定向到 {to}（{status}），中继不会把密钥发送到那里：请把 `token_url` 设为最终地址";
+    }
+
+    /// Where a redirect leads: the same host.
+    another_path() {
+        en: "another path there";
+        zh: "该处的另一路径";
+    }
+
+    /// Where a redirect leads: nobody can tell.
+    elsewhere() {
+        en: "elsewhere";
+        zh: "别处";
+    }
+
     /// It answers, and not with a token.
     no_token(place: &str) {
         en: "what {place} answers holds no access token that can be used";

@@ -305,6 +305,18 @@ relay_core::words! {
         zh: "{what}\n请修正它，或修改设置中 `[credential.NAME]` 的内容";
     }
 
+    /// Check `credentials`, where the relay that runs will not try again.
+    credential_over(name: &str, why: &str) {
+        en: "the relay that runs can have credential `{name}` no more: {why}\nmend what is named there; it tries again once the settings or the file of the refresh token changed";
+        zh: "正在运行的中继无法再取得凭据 `{name}`：{why}\n请修正其中提到的问题；设置或 refresh token 文件更改后它会重试";
+    }
+
+    /// Check `credentials`, where it will.
+    credential_failed(name: &str, why: &str) {
+        en: "the relay that runs could not have credential `{name}`: {why}\nmend what is named there; it tries again with the calls that need it";
+        zh: "正在运行的中继未能取得凭据 `{name}`：{why}\n请修正其中提到的问题；有调用需要它时中继会重试";
+    }
+
     /// The relay has none of its own.
     credentials_none() {
         en: "clients bring their credentials; the relay has none of its own";

@@ -43,6 +43,7 @@ const PATTERNS: &[(&str, &str)] = &[
     ("a list of texts", "文本列表"),
     ("a text or a number", "文本或数字"),
     ("a table of texts", "由文本组成的表"),
+    ("a model or a table of texts", "模型名或由文本组成的表"),
     ("the value", "该值"),
     ("{} is {}, not {}", "{0} 是{1}，而不是{2}"),
     // Credentials of the relay's own.
@@ -253,6 +254,13 @@ const PATTERNS: &[(&str, &str)] = &[
         "write scheme, host and, where needed, port and path: \"https://api.example.com/v1\"",
         "写协议、主机，必要时加端口和路径：\"https://api.example.com/v1\"",
     ),
+    (
+        "write the name of a model, or { path = \"/load\", body = '{\"model\":\"m\"}' }",
+        "写模型的名称，或 { path = \"/load\", body = '{\"model\":\"m\"}' }",
+    ),
+    ("{} has more than one `path` and one `body`", "{0} 中除一个 `path` 和一个 `body` 外还有别的内容"),
+    ("{} has a `path` that is none", "{0} 的 `path` 不是路径"),
+    ("{} (number {} of the list)", "{0}（列表第 {1} 项）"),
     ("{} is no proxy", "{0} 不是代理"),
     ("{} has a scheme that no proxy has", "{0} 的协议不是代理协议"),
     ("{} is more, or less, than scheme, host and port", "{0} 不是恰好由协议、主机和端口组成"),
@@ -260,6 +268,11 @@ const PATTERNS: &[(&str, &str)] = &[
         "write \"system\", \"none\" or \"direct\", or an address such as \"http://proxy.example:3128\", with http, https, socks4, socks4a, socks5 or socks5h",
         "写 \"system\"、\"none\" 或 \"direct\"，或如 \"http://proxy.example:3128\" 的地址，协议可为 http、https、socks4、socks4a、socks5 或 socks5h",
     ),
+    (
+        "pool `{}` lists `{}`, which is a pool, and a pool holds upstreams alone",
+        "上游池 `{0}` 列出了 `{1}`，后者也是上游池，而上游池中只能有上游",
+    ),
+    ("list the members of the other pool in its place", "请改为列出那个上游池的成员"),
     ("{} is an empty list", "{0} 是空列表"),
     ("{} is too long a list", "{0} 的列表过长"),
     ("{} names the same proxy twice", "{0} 两次写了同一个代理"),
@@ -586,6 +599,30 @@ const PATTERNS: &[(&str, &str)] = &[
     (
         "no WebSockets are spoken and clients are told to use HTTP, since `bodies.total` ({}) is less than `limits.message` ({})",
         "`bodies.total`（{0}）小于 `limits.message`（{1}），因此不使用 WebSocket，并让客户端改用 HTTP",
+    ),
+    (
+        "`park_quota` has no effect without the gate: take out `gate = false`, or `park_quota`",
+        "没有闸门时 `park_quota` 不起作用：请去掉 `gate = false`，或去掉 `park_quota`",
+    ),
+    (
+        "`park_quota` has no effect with profile `{}`, which waits by its own curve: say `park_quota = false` in it, or let it use the gate",
+        "策略 `{0}` 按自己的曲线等待，`park_quota` 对它不起作用：请在其中写 `park_quota = false`，或让它使用闸门",
+    ),
+    (
+        "credential `{}` is for no upstream: write `credential = \"{}\"` into the one that it is for",
+        "没有上游使用凭据 `{0}`：请在需要它的上游中写 `credential = \"{1}\"`",
+    ),
+    (
+        "the `weights` of pool `{}` have no effect, since its `strategy` is \"in_order\": make that \"weighted\", or take them out",
+        "上游池 `{0}` 的 `strategy` 是 \"in_order\"，因此 `weights` 不起作用：请改为 \"weighted\"，或去掉 `weights`",
+    ),
+    (
+        "pool `{}` has one member, so no other can stand in for it",
+        "上游池 `{0}` 只有一个成员，没有其他成员可以替补",
+    ),
+    (
+        "`{}` of pool `{}` is asked without any key, since that of a client goes to the first member alone: write `api_key` or `credential` into [upstream.{}]",
+        "上游池 `{1}` 的成员 `{0}` 收到的请求不带密钥，因为客户端的密钥只发给第一个成员：请在 [upstream.{2}] 中写 `api_key` 或 `credential`",
     ),
     ("and {} more notes of this kind", "另有 {0} 条同类说明"),
     // Headers of a call.

@@ -1,4 +1,4 @@
-//! Credentials of the relay's own: what is sent with them, when they are renewed, and where they never go.
+//! Credentials of the relay's own: what is sent with them, and when they are renewed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use relay_sim::{Answer, Reply, Request, Script, Seen, Signal, Upstream};
 use serde_json::json;
 use steady_relay::observe::{CredentialNews, Notice};
 
-use crate::started::{Folder, Serving, program, run};
+use crate::started::Folder;
 use crate::support::{Bench, SOON, TURN, fast, ms, plain};
 
 /// What a service says of a credential that it does not take.
-const WHO: &str = r#"{"error":{"code":"invalid_api_key","message":"who are you"}}"#;
+pub(crate) const WHO: &str = r#"{"error":{"code":"invalid_api_key","message":"who are you"}}"#;
 
 /// A service that takes these keys alone, and answers all others with this status.
-async fn service(keys: &'static [&'static str], status: u16) -> Upstream {
+pub(crate) async fn service(keys: &'static [&'static str], status: u16) -> Upstream {
     let knows = |seen: &Seen| {
         let key = seen.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
         key.is_some_and(|key| keys.contains(&key))
@@ -34,7 +34,7 @@ async fn service(keys: &'static [&'static str], status: u16) -> Upstream {
 }
 
 /// Issues `at-1`, `at-2` and so on, each with a refresh token of its number, and takes only the last of those.
-async fn issuer(lifetime: u64) -> Upstream {
+pub(crate) async fn issuer(lifetime: u64) -> Upstream {
     let issued = AtomicUsize::new(0);
     let reply = move |seen: &Seen, _| {
         let number = issued.fetch_add(1, Ordering::SeqCst) + 1;
@@ -56,7 +56,7 @@ fn secret(text: &str) -> Secret {
     Secret::new(text.to_owned())
 }
 
-fn key(text: &str) -> Source {
+pub(crate) fn key(text: &str) -> Source {
     Source::Key(Held::Text(secret(text)))
 }
 
@@ -72,12 +72,12 @@ fn oauth(issuer: &Upstream, refresh_token: Held) -> Source {
     }))
 }
 
-fn first_token(issuer: &Upstream) -> Source {
+pub(crate) fn first_token(issuer: &Upstream) -> Source {
     oauth(issuer, Held::Text(secret("rt-0")))
 }
 
 /// Everything goes to `service`, with this credential.
-fn with(service: &str, source: Source, folder: &Folder) -> Config {
+pub(crate) fn with(service: &str, source: Source, folder: &Folder) -> Config {
     let mut config = fast();
     let entry = Entry { credential: Some("mine".to_owned()), ..Entry::at(service.parse().unwrap()) };
     config.upstreams.insert("mine".to_owned(), entry);
@@ -88,12 +88,12 @@ fn with(service: &str, source: Source, folder: &Folder) -> Config {
 }
 
 /// A turn without any credential.
-fn bare() -> Request {
+pub(crate) fn bare() -> Request {
     Request::post("/v1/responses").json(TURN)
 }
 
 /// A relay that was started with `at-1` in its state folder, issued some time ago.
-async fn with_a_kept_token(config: &Config, issuer: &Upstream) -> Bench {
+pub(crate) async fn with_a_kept_token(config: &Config, issuer: &Upstream) -> Bench {
     let before = Bench::with(config.clone()).await;
     before.ask(&bare()).await;
     assert_eq!(issuer.requests().len(), 1);
@@ -101,7 +101,7 @@ async fn with_a_kept_token(config: &Config, issuer: &Upstream) -> Bench {
     Bench::with(config.clone()).await
 }
 
-fn keys_of(service: &Upstream) -> Vec<String> {
+pub(crate) fn keys_of(service: &Upstream) -> Vec<String> {
     service.requests().iter().map(|seen| seen.header("authorization").unwrap_or("none").to_owned()).collect()
 }
 
@@ -115,7 +115,7 @@ fn news(bench: &Bench) -> Vec<CredentialNews> {
 }
 
 /// It is the service's own refusal, to the byte.
-fn is_untouched(answer: &Answer, status: u16) {
+pub(crate) fn is_untouched(answer: &Answer, status: u16) {
     assert_eq!(
         (answer.status, answer.header("x-from"), answer.text().as_str()),
         (status, Some("the service"), WHO)
@@ -323,6 +323,14 @@ async fn where_the_issuer_refuses_the_401_goes_back_and_nobody_asks_again_until_
 async fn without_any_token_a_call_is_told_so_and_not_sent() {
     let (service, issuer) = (service(&["at-1"], 401).await, issuer(3600).await);
     let folder = Folder::new();
+    let echo = r#"{"error":"invalid_grant:rt-CANARY","error_description":"rt-CANARY"}"#;
+    let issuer_of_echoes = Upstream::start(Script::of([Reply::status(400).json(echo)])).await.unwrap();
+    let source = oauth(&issuer_of_echoes, Held::Text(secret("rt-CANARY")));
+    let bench = Bench::with(with(&service.url(), source, &folder)).await;
+    let told = bench.ask(&bare()).await.text();
+    assert!(told.contains("invalid_grant:") && !told.contains("CANARY"), "{told}");
+    let seen = format!("{:?} {}", bench.recorder().notices(), bench.page().await);
+    assert!(seen.contains("invalid_grant:") && !seen.contains("CANARY"), "{seen}");
     let source = oauth(&issuer, Held::Text(secret("rt-CANARY")));
     let bench = Bench::with(with(&service.url(), source, &folder)).await;
     for _ in 0..2 {
@@ -471,22 +479,6 @@ async fn another_refresh_token_in_the_settings_holds_from_a_reload_on() {
 }
 
 #[tokio::test]
-async fn a_key_of_a_file_is_read_again() {
-    let service = service(&["sk-new"], 401).await;
-    let folder = Folder::new();
-    let file = folder.write("key", "sk-old\n");
-    let bench = Bench::with(with(&service.url(), Source::Key(Held::File(file)), &folder)).await;
-    is_untouched(&bench.ask(&bare()).await, 401);
-    assert_eq!(service.requests().len(), 1, "the file holds no other one");
-    folder.write("key", "\u{feff}sk-new\r\n");
-    assert_eq!(bench.ask(&bare()).await.status, 200);
-    // In the middle of being replaced it may be empty.
-    folder.write("key", "");
-    assert_eq!(bench.ask(&bare()).await.status, 200);
-    assert_eq!(keys_of(&service)[1..], ["Bearer sk-old", "Bearer sk-new", "Bearer sk-new"]);
-}
-
-#[tokio::test]
 async fn a_credential_that_works_again_is_shown_so_and_one_that_is_gone_is_not() {
     let service = service(&["sk-new"], 401).await;
     let folder = Folder::new();
@@ -505,78 +497,6 @@ async fn a_credential_that_works_again_is_shown_so_and_one_that_is_gone_is_not()
         ..crate::support::towards(&service.url())
     });
     assert_eq!(bench.page().await["credentials"], json!([]));
-}
-
-#[tokio::test]
-async fn a_file_without_a_key_is_told_of_at_the_start_and_to_the_client() {
-    let service = service(&[], 401).await;
-    let folder = Folder::new();
-    let sign_in = folder.write("sign-in", "sk-ant-oat01-CANARY");
-    let none = folder.path().join("none");
-    for (file, words) in [(none, "cannot be read"), (sign_in, "a sign-in of Claude")] {
-        let bench = Bench::with(with(&service.url(), Source::Key(Held::File(file)), &folder)).await;
-        let told = format!("{:?}", bench.recorder().notices());
-        assert!(
-            told.contains("credential `mine`") && told.contains(words) && !told.contains("CANARY"),
-            "{told}"
-        );
-        let told = bench.ask(&bare()).await;
-        assert_eq!(told.status, 502);
-        assert!(told.text().contains(words) && !told.text().contains("CANARY"), "{}", told.text());
-    }
-    assert_eq!(service.connections(), 0);
-}
-
-#[cfg(unix)]
-#[tokio::test]
-async fn a_program_writes_a_key_and_is_run_again_when_that_was_refused() {
-    let service = service(&["sk-2"], 401).await;
-    let folder = Folder::new();
-    let script = "echo x >> runs; [ -e last ] && echo sk-2 || echo sk-1; touch last";
-    let argv = |script: &str| {
-        let script = format!("cd '{}'; {script}", folder.path().display());
-        ["sh", "-c", &script].map(str::to_owned).to_vec()
-    };
-    let source = Source::Command { argv: argv(script), ttl: Some(std::time::Duration::from_secs(1)) };
-    let bench = Bench::with(with(&service.url(), source, &folder)).await;
-    is_untouched(&bench.ask(&bare()).await, 401);
-    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
-    assert_eq!(bench.ask(&bare()).await.status, 200);
-    assert_eq!(folder.read("runs"), "x\nx\n");
-    for (script, words) in [
-        ("exit 3", "exit status: 3"),
-        ("echo two words", "wrote no key"),
-        ("yes CANARY", "wrote no key"),
-        ("echo sk-ant-oat01-CANARY", "a sign-in of Claude"),
-    ] {
-        let source = Source::Command { argv: argv(script), ttl: None };
-        let bench = Bench::with(with(&service.url(), source, &folder)).await;
-        let told = bench.ask(&bare()).await.text();
-        assert!(told.contains(words) && !told.contains("CANARY"), "{script}: {told}");
-    }
-}
-
-#[tokio::test]
-async fn neither_a_key_nor_a_refresh_token_follows_to_another_place() {
-    let elsewhere = Upstream::start(Script::of([Reply::status(200).json("{}")])).await.unwrap();
-    let to = format!("{}/v1/responses", elsewhere.url());
-    let moved = Reply::status(307).header("location", &to).json("{}");
-    let service = Upstream::start(Script::of([moved.clone()])).await.unwrap();
-    let folder = Folder::new();
-    let bench = Bench::with(with(&service.url(), key("sk-own"), &folder)).await;
-    let answer = bench.ask(&bare()).await;
-    assert_eq!((answer.status, answer.header("location")), (307, Some(to.as_str())));
-    let issuer = Upstream::start(Script::of([moved])).await.unwrap();
-    let bench = Bench::with(with(&service.url(), first_token(&issuer), &folder)).await;
-    let told = bench.ask(&bare()).await.text();
-    assert!(told.contains("307"), "{told}");
-    assert_eq!((issuer.requests().len(), elsewhere.connections()), (1, 0));
-    // Nor to an upstream that does not name it.
-    let mut config = with(&service.url(), key("sk-own"), &folder);
-    config.upstreams.insert("other".to_owned(), Entry::at(elsewhere.url().parse().unwrap()));
-    let bench = Bench::with(config).await;
-    bench.ask(&Request::post("/to/other/v1/responses").json(TURN)).await;
-    assert_eq!(keys_of(&elsewhere), ["none"]);
 }
 
 #[tokio::test]
@@ -630,119 +550,4 @@ async fn a_model_is_warmed_with_it() {
     let _bench = Bench::with(config).await;
     assert!(service.wait_for_requests(1, SOON).await);
     assert_eq!(keys_of(&service), ["Bearer sk-own"]);
-}
-
-#[tokio::test]
-async fn no_token_is_observed() {
-    let (service, issuer) = (service(&["at-2"], 401).await, issuer(3600).await);
-    let folder = Folder::new();
-    let config = with(&service.url(), first_token(&issuer), &folder);
-    let bench = with_a_kept_token(&config, &issuer).await;
-    bench.ask(&bare()).await;
-    bench.story(1).await;
-    let seen = format!("{:?} {} {config:?}", bench.recorder().notices(), bench.page().await);
-    let events = bench.recorder().events();
-    for token in ["at-1", "at-2", "rt-0", "rt-1", "rt-2"] {
-        assert!(!seen.contains(token) && !events.contains(token), "{token}");
-    }
-}
-
-/// Every file below a folder, with its text.
-fn files(folder: &std::path::Path) -> Vec<(String, String)> {
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            all.extend(files(&path));
-        } else {
-            let bytes = std::fs::read(&path).unwrap();
-            all.push((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()));
-        }
-    }
-    all
-}
-
-#[tokio::test]
-async fn a_token_is_in_no_log_and_in_no_file_but_its_own() {
-    let issue = |_: &Seen, number: usize| {
-        let tokens = json!({"access_token": format!("CANARY-at-{number}"), "refresh_token": "CANARY-rt"});
-        Reply::status(200).json(tokens)
-    };
-    let issuer = Upstream::start(Script::by(issue)).await.unwrap();
-    let replies = [Reply::sse(wire::turn("hi")), Reply::status(500).json("{}"), Reply::status(401).json(WHO)];
-    let service = Upstream::start(Script::of(replies)).await.unwrap();
-    let home = Folder::new();
-    let config = format!(
-        "[relay]\nupstream = \"mine\"\n[log]\nlevel = \"trace\"\n[snapshots]\nenabled = true\n\
-         [upstream.mine]\nurl = \"{}\"\ncredential = \"mine\"\n\
-         [credential.mine]\ntoken_url = \"{}/token\"\nclient_id = \"me\"\nclient_secret = \"CANARY-secret\"\n",
-        service.url(),
-        issuer.url()
-    );
-    let file = home.write("relay.toml", &config);
-    let mut command = program(&home);
-    command.args(["--listen", "127.0.0.1", "--port", "0", "--state-dir", "state", "--config"]).arg(&file);
-    let mut relay = Serving::start(command.env("REFRESH_TOKEN", "CANARY-first")).await;
-    let ask = async |request: Request| {
-        let mut client = relay_sim::Client::connect(relay.addr).await.unwrap().patience(SOON);
-        client.ask(&request).await.unwrap()
-    };
-    for _ in 0..3 {
-        ask(bare()).await;
-    }
-    let page = ask(Request::get("/__steady/status")).await.text();
-    let calls = ask(Request::get("/__steady/calls")).await.text();
-    let seen = format!("{:?}", service.requests());
-    assert!(seen.contains("Bearer CANARY-at-0") && !seen.contains("CANARY-rt"), "it was sent to its service");
-    relay.signal(rustix::process::Signal::TERM);
-    assert_eq!(relay.end().await.code(), Some(0));
-    relay.until("stopping").await;
-    let said = relay.said();
-    assert!(said.contains("credential `mine` was refreshed"), "{said}");
-    let mut kept = 0;
-    let all = files(&home.path().join("state")).into_iter();
-    for (place, text) in all.chain([("log".into(), said), ("page".into(), page), ("calls".into(), calls)]) {
-        if place.ends_with("/credentials/mine.json") {
-            assert!(text.contains("CANARY-at-") && !text.contains("CANARY-first"), "{text}");
-            kept += 1;
-        } else {
-            assert!(!text.contains("CANARY"), "{place}");
-        }
-    }
-    assert_eq!(kept, 1);
-}
-
-#[tokio::test]
-async fn a_variable_that_is_not_set_stops_the_start_and_a_file_that_is_not_there_does_not() {
-    let home = Folder::new();
-    let with = |credential: &str| home.write("relay.toml", &format!("[credential.mine]\n{credential}\n"));
-    let file = with("key_env = \"MY_KEY\"");
-    let told = "error: credential `mine`: the variable MY_KEY is not set\nhint: set it in the environment";
-    for verb in [&["serve", "--port", "0"][..], &["config", "check"]] {
-        let mut command = program(&home);
-        let (code, _, said) = run(command.args(verb).arg("--config").arg(&file)).await;
-        assert!(code == 2 && said.contains(told), "{verb:?}: {said}");
-    }
-    let mut command = program(&home);
-    let (code, shown, _) =
-        run(command.args(["config", "check", "--config"]).arg(&file).env("MY_KEY", "sk-CANARY")).await;
-    assert_eq!((code, shown.as_str()), (0, "ok\n"));
-    let file = with("key = \"sk-CANARY\"");
-    let (code, shown, _) = run(program(&home).args(["config", "show", "--config"]).arg(&file)).await;
-    assert!(code == 0 && shown.contains("[credential.mine]") && !shown.contains("CANARY"), "{shown}");
-    let file = with("key_file = \"my-key\"");
-    let mut command = program(&home);
-    let mut relay = Serving::start(
-        command.args(["serve", "--listen", "127.0.0.1", "--port", "0", "--config"]).arg(&file),
-    )
-    .await;
-    assert!(relay.said().contains("credential `mine`: the file"), "{}", relay.said());
-    relay.signal(rustix::process::Signal::TERM);
-    assert_eq!(relay.end().await.code(), Some(0));
-    let mut command = program(&home);
-    let (_, found, _) = run(command.args(["doctor", "--json", "--config"]).arg(&file)).await;
-    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
-    let checks = found["findings"].as_array().unwrap_or_else(|| panic!("{found}"));
-    let own = checks.iter().find(|check| check["check"] == "credentials").unwrap();
-    assert_eq!(own["level"], "fail", "{own}");
 }

@@ -47,6 +47,7 @@ async fn strict_names_what_it_does_not_send_again() {
     for (broken, code) in [
         (Reply::reset_after_request(), "upstream_reset_replay_refused"),
         (Reply::close_after_request(), "upstream_closed_before_response"),
+        (Reply::status(504).text("gateway timeout"), "upstream_error_replay_refused"),
     ] {
         let up = Upstream::start(broken).await.unwrap();
         let bench = Bench::with(strict(&up.url())).await;

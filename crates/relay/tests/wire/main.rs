@@ -10,6 +10,8 @@ mod alerts;
 #[cfg(test)]
 mod bodies;
 #[cfg(test)]
+mod breakers;
+#[cfg(test)]
 mod breaks;
 #[cfg(test)]
 mod budget;
@@ -19,6 +21,12 @@ mod codex;
 #[cfg(test)]
 #[cfg(unix)]
 mod credentials;
+#[cfg(test)]
+#[cfg(unix)]
+mod credentials_held;
+#[cfg(test)]
+#[cfg(unix)]
+mod credentials_leaks;
 #[cfg(test)]
 mod crowds;
 #[cfg(test)]

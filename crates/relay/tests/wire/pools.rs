@@ -1,4 +1,4 @@
-//! Calls with more than one way: pools, what goes along to another member and what does not, and breakers.
+//! Calls with more than one way: pools, and what goes along to another member and what does not.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -14,15 +14,14 @@ use relay_sim::fixtures::codex as wire;
 use relay_sim::script::stream_bytes;
 use relay_sim::{Refused, Reply, Request, Script, Seen, Signal, Upstream};
 
-use crate::lanes::{gated, gets, sent, waits};
-use crate::started::Folder;
+use crate::lanes::{gets, sent};
 use crate::support::{Bench, CONTINUED, TURN, fast, ms};
 
 const KEY: &str = "sk-proj-CANARYCLIENTKEY";
 const OWN_KEY: &str = "sk-proj-keyofthesecondone";
 
 /// A pool of the upstreams at these URLs, named `one`, `two`, …; each but the first has a key of its own.
-fn pool(urls: &[&str], strategy: Strategy, profile: impl FnOnce(&mut Profile)) -> Config {
+pub(crate) fn pool(urls: &[&str], strategy: Strategy, profile: impl FnOnce(&mut Profile)) -> Config {
     const NAMES: [&str; 3] = ["one", "two", "three"];
     let mut config = fast();
     for (name, url) in NAMES.iter().zip(urls) {
@@ -44,7 +43,7 @@ fn pool(urls: &[&str], strategy: Strategy, profile: impl FnOnce(&mut Profile)) -
 }
 
 /// Two in order.
-async fn two(one: impl Into<Script>, other: impl Into<Script>) -> (Upstream, Upstream, Config) {
+pub(crate) async fn two(one: impl Into<Script>, other: impl Into<Script>) -> (Upstream, Upstream, Config) {
     let (one, other) = (Upstream::start(one).await.unwrap(), Upstream::start(other).await.unwrap());
     let config = pool(&[&one.url(), &other.url()], Strategy::InOrder, |_| ());
     (one, other, config)
@@ -54,7 +53,7 @@ fn busy() -> Reply {
     Reply::status(503).json(r#"{"error":{"code":"server_is_overloaded"}}"#)
 }
 
-fn answers(words: &str) -> Reply {
+pub(crate) fn answers(words: &str) -> Reply {
     Reply::sse(wire::turn(words))
 }
 
@@ -70,12 +69,12 @@ fn request(body: &str) -> Request {
         .json(body)
 }
 
-fn ask() -> Request {
+pub(crate) fn ask() -> Request {
     Request::post("/v1/responses").header("authorization", format!("Bearer {KEY}")).json(TURN)
 }
 
 /// What Codex asks in a thread of this name.
-fn session(name: &str, body: &str) -> Request {
+pub(crate) fn session(name: &str, body: &str) -> Request {
     Request::post("/v1/responses")
         .header("authorization", format!("Bearer {KEY}"))
         .header("user-agent", "codex_cli_rs/0.171.0 (Linux 6.1; x86_64) xterm")
@@ -141,6 +140,26 @@ async fn a_pause_that_one_asks_for_holds_it_and_no_other() {
         if gate.is_some() {
             assert_eq!(bench.story(2).await, "opened, shut to two, send 1, 200, committed, served");
         }
+    }
+}
+
+/// The longer the quota of one is spent, the more another member is worth.
+#[tokio::test]
+async fn who_meets_a_spent_quota_that_parks_the_lane_is_served_by_another_member() {
+    for (parks, seconds, expected) in [(true, 30, 200), (true, 7200, 200), (false, 7200, 429)] {
+        let quota = Reply::status(429)
+            .json(format!(r#"{{"error":{{"type":"usage_limit_reached","resets_in_seconds":{seconds}}}}}"#));
+        let (one, other, mut config) = two(quota, answers("x")).await;
+        for profile in config.profiles.values_mut() {
+            (profile.gate, profile.park_quota) = (Some(profile.preset), parks);
+            profile.patience = Duration::from_secs(60);
+        }
+        let bench = Bench::with(config).await;
+        for _ in 0..2 {
+            assert_eq!(bench.ask(&ask()).await.status, expected, "{parks} {seconds}");
+        }
+        let sent = (one.requests().len(), other.requests().len());
+        assert_eq!(sent, if parks { (1, 2) } else { (2, 0) }, "{parks} {seconds}");
     }
 }
 
@@ -339,97 +358,6 @@ async fn a_member_at_which_nobody_waits_is_asked_while_many_wait_at_the_first() 
 }
 
 #[tokio::test]
-async fn while_one_probes_the_others_wait_for_what_it_tells() {
-    let door = Signal::new();
-    let gate = door.clone();
-    let script = Script::by(move |_, number| match number {
-        0 => Reply::status(500).json("{}"),
-        1 => answers("x").when(gate.clone()),
-        _ => answers("x"),
-    });
-    let up = Upstream::start(script).await.unwrap();
-    let mut config = crate::support::bounded(&up.url(), |profile| {
-        profile.failed_sends = 1;
-        profile.patience = Duration::from_secs(30);
-    });
-    config.breaker = breaker::Rules { failures: 1, pause: ms(200), alone: true, ..breaker::Rules::default() };
-    let bench = Bench::with(config).await;
-    assert_eq!(bench.ask(&ask()).await.status, 500);
-    let mut clients = Vec::new();
-    for name in ["a", "b", "c"] {
-        clients.push(sent(&bench, &session(name, TURN)).await);
-    }
-    assert!(up.wait_for_requests(2, crate::support::SOON).await);
-    tokio::time::sleep(ms(300)).await;
-    assert_eq!(up.requests().len(), 2, "one probes");
-    door.release();
-    for client in &mut clients {
-        gets(client, &stream_bytes(&wire::turn("x"))).await;
-    }
-    assert_eq!(up.requests().len(), 4);
-}
-
-#[tokio::test]
-async fn a_turn_that_comes_while_the_breaker_is_open_is_not_taken() {
-    let door = Signal::new();
-    let fails = door.clone();
-    let script = Script::by(move |_, number| match number {
-        0 => Reply::status(500).json("{}").when(fails.clone()),
-        _ => answers("x"),
-    });
-    let up = Upstream::start(script).await.unwrap();
-    let mut config = gated(&up.url(), ms(50));
-    config.breaker = breaker::Rules { failures: 1, pause: ms(700), alone: true, ..breaker::Rules::default() };
-    let entry = Entry { max_running: Some(NonZeroU32::MIN), ..Entry::at(up.url().parse().unwrap()) };
-    config.upstream = Some(UpstreamChoice::Url(entry));
-    let bench = Bench::with(config).await;
-    let mut clients = vec![sent(&bench, &session("a", TURN)).await];
-    assert!(up.wait_for_requests(1, crate::support::SOON).await);
-    clients.push(sent(&bench, &session("b", TURN)).await);
-    waits(&bench, 1).await;
-    // The one place is free now, and nothing goes there for a while.
-    door.release();
-    for client in &mut clients {
-        gets(client, &stream_bytes(&wire::turn("x"))).await;
-    }
-    let seen = up.requests();
-    assert!(seen[1].at - seen[0].at >= ms(700), "{:?}", seen[1].at - seen[0].at);
-}
-
-#[tokio::test]
-async fn of_many_that_wait_as_the_pause_ends_one_probes_each_member() {
-    let door = Signal::new();
-    let script = |door: Signal| {
-        Script::by(move |_, number| match number {
-            0 => Reply::status(500).json("{}"),
-            1 => answers("x").when(door.clone()),
-            _ => answers("x"),
-        })
-    };
-    let (one, other, mut config) = two(script(door.clone()), script(door.clone())).await;
-    for profile in config.profiles.values_mut() {
-        profile.patience = Duration::from_secs(30);
-        profile.failed_sends = 2;
-    }
-    config.breaker = breaker::Rules { failures: 1, pause: ms(400), ..breaker::Rules::default() };
-    let bench = Bench::with(config).await;
-    assert_eq!(bench.ask(&ask()).await.status, 500);
-    let mut clients = Vec::new();
-    for number in 0..12 {
-        clients.push(sent(&bench, &session(&number.to_string(), TURN)).await);
-    }
-    for member in [&one, &other] {
-        assert!(member.wait_for_requests(2, crate::support::SOON).await);
-    }
-    tokio::time::sleep(ms(300)).await;
-    assert_eq!((one.requests().len(), other.requests().len()), (2, 2), "one probes each");
-    door.release();
-    for client in &mut clients {
-        gets(client, &stream_bytes(&wire::turn("x"))).await;
-    }
-}
-
-#[tokio::test]
 async fn a_call_that_waits_moves_when_another_member_takes_calls_again() {
     let held = |seconds: u32| Reply::status(503).header("retry-after", seconds).json("{}");
     let (one, other, mut config) = two(held(3600), Script::of([held(1), answers("y")])).await;
@@ -439,33 +367,6 @@ async fn a_call_that_waits_moves_when_another_member_takes_calls_again() {
     let bench = Bench::with(config).await;
     assert_eq!(bench.ask(&ask()).await.status, 200);
     assert_eq!((one.requests().len(), other.requests().len()), (1, 2));
-}
-
-#[tokio::test]
-async fn a_member_that_fails_hard_is_cut_off_and_probed_by_one() {
-    let closed = Refused::port().unwrap();
-    let other = Upstream::start(answers("y")).await.unwrap();
-    let mut config = pool(&[&closed.url(), &other.url()], Strategy::InOrder, |_| ());
-    config.breaker = breaker::Rules { failures: 2, pause: ms(400), ..breaker::Rules::default() };
-    let bench = Bench::with(config).await;
-    for _ in 0..4 {
-        assert_eq!(bench.ask(&ask()).await.status, 200);
-    }
-    assert_eq!(
-        bench.story(2).await,
-        "opened, send 1, never_sent never_sent, failed to two, send 2, 200, committed, served"
-    );
-    assert_eq!(bench.story(3).await, "opened, circuit_open to two, send 1, 200, committed, served");
-    let page = bench.page().await;
-    let lanes = page["lanes"].as_array().unwrap();
-    let states: Vec<_> = lanes.iter().map(|lane| lane["circuit"].as_str().unwrap_or("none")).collect();
-    assert!(states.contains(&"open") && states.contains(&"closed"), "{page}");
-    let one = closed.open(answers("x")).unwrap();
-    tokio::time::sleep(ms(450)).await;
-    for _ in 0..3 {
-        assert_eq!(bench.ask(&ask()).await.status, 200);
-    }
-    assert_eq!((one.requests().len(), other.requests().len()), (3, 4));
 }
 
 #[tokio::test]
@@ -507,99 +408,6 @@ async fn a_call_that_waits_for_a_breaker_is_told_of_once() {
     assert!(page["open_calls"][0]["next_send_in_s"].as_f64().is_some_and(|left| left <= 2.5), "{page}");
     gets(&mut waits, &stream_bytes(&wire::turn("x"))).await;
     assert_eq!(bench.story(2).await, "opened, cut off, send 1, 200, committed, served");
-}
-
-#[tokio::test]
-async fn a_member_whose_answers_break_off_is_cut_off_too() {
-    let broken = Reply::sse(wire::partial("x")).fin_without_terminator();
-    let (one, other, mut config) = two(broken, answers("y")).await;
-    config.breaker = breaker::Rules { failures: 2, ..breaker::Rules::default() };
-    let bench = Bench::with(config).await;
-    for call in 1..=2 {
-        let answer = bench.ask(&ask()).await;
-        assert!(answer.status == 200 && answer.body != stream_bytes(&wire::turn("y")), "{}", answer.text());
-        assert!(bench.story(call).await.ends_with("committed, broken"), "{}", bench.story(call).await);
-    }
-    assert_eq!(bench.ask(&ask()).await.body, stream_bytes(&wire::turn("y")));
-    assert_eq!((one.requests().len(), other.requests().len()), (2, 1));
-}
-
-#[tokio::test]
-async fn where_every_breaker_is_open_the_answer_names_each_member() {
-    let (closed, other) =
-        (Refused::port().unwrap(), Upstream::start(Reply::status(500).json("{}")).await.unwrap());
-    let mut config = pool(&[&closed.url(), &other.url()], Strategy::InOrder, |profile| {
-        profile.patience = Duration::from_secs(5);
-        profile.failed_sends = 2;
-    });
-    config.breaker =
-        breaker::Rules { failures: 1, pause: Duration::from_secs(3600), ..breaker::Rules::default() };
-    let bench = Bench::with(config).await;
-    let first = bench.ask(&ask()).await;
-    assert!(
-        first.status == 500 || first.text().contains("circuits_open"),
-        "{} {}",
-        first.status,
-        first.text()
-    );
-    let answer = bench.ask(&ask()).await;
-    assert_eq!((answer.status, answer.header("x-should-retry")), (503, Some("false")));
-    let said = answer.text();
-    for part in [
-        "one (the service could not be reached; asked again in 1h",
-        "two (the service failed; asked again in 1h",
-    ] {
-        assert!(said.contains(part), "{said}");
-    }
-    assert_eq!(bench.story(2).await, "opened, gave_up");
-    assert_eq!(other.requests().len(), 1);
-}
-
-#[tokio::test]
-async fn an_upstream_that_has_no_other_is_cut_off_only_where_that_is_wanted() {
-    for alone in [false, true] {
-        let up = Upstream::start(Reply::status(500).json("{}")).await.unwrap();
-        let mut config = crate::support::bounded(&up.url(), |profile| profile.failed_sends = 1);
-        // More than 10 failures in 5 minutes: nothing for 10 minutes.
-        let minutes = |many: u64| Duration::from_secs(60 * many);
-        config.breaker = breaker::Rules { failures: 11, window: minutes(5), pause: minutes(10), alone };
-        let bench = Bench::with(config).await;
-        let mut last = 0;
-        for _ in 0..12 {
-            last = bench.ask(&ask()).await.status;
-        }
-        assert_eq!((last, up.requests().len()), if alone { (503, 11) } else { (500, 12) });
-        let circuit = if alone { "open" } else { "closed" };
-        assert_eq!(bench.page().await["lanes"][0]["circuit"], circuit);
-    }
-}
-
-#[tokio::test]
-async fn a_person_ends_the_pause_of_a_breaker() {
-    let home = Folder::new();
-    let fails_first = Script::by(|_, number| match number {
-        0 => Reply::status(500).json("{}"),
-        _ => answers("x"),
-    });
-    let up = Upstream::start(fails_first).await.unwrap();
-    let mut config = crate::support::bounded(&up.url(), |profile| {
-        profile.failed_sends = 1;
-        profile.patience = Duration::from_secs(7200);
-    });
-    let pause = Duration::from_secs(3600);
-    config.breaker = breaker::Rules { failures: 1, pause, alone: true, ..breaker::Rules::default() };
-    config.state_dir = Some(home.path().to_owned());
-    let bench = Bench::with(config).await;
-    assert_eq!(bench.ask(&ask()).await.status, 500);
-    let mut waits = sent(&bench, &ask()).await;
-    bench.until(|events| events.iter().any(|(call, _)| call.0 == 2)).await;
-    let page = bench.page().await;
-    assert_eq!(page["lanes"][0]["circuit"], "open", "{page}");
-    let probe = Request::post(&format!("/__steady/lanes/{}/probe", page["lanes"][0]["id"].as_str().unwrap()))
-        .header("x-steady-token", home.read("token").trim());
-    assert_eq!(bench.ask(&probe).await.json()["asked"], true);
-    gets(&mut waits, &stream_bytes(&wire::turn("x"))).await;
-    assert_eq!(bench.page().await["lanes"][0]["circuit"], "closed");
 }
 
 #[tokio::test]

@@ -61,6 +61,18 @@ fn it_goes_back_at_once_where_nobody_asked_for_a_wait_or_none_is_worth_it() {
 }
 
 #[test]
+fn it_goes_on_elsewhere_where_that_is_sooner_than_it_bears() {
+    let beside = |other: Option<Duration>| {
+        let mut play = Play::new(parking(Profile::interactive()));
+        assert!(matches!(play.go(), Step::Send { .. }), "{:?}", play.seen);
+        play.call.failed_beside(spent(Some(seconds(7200))), other, play.now, &mut NoChance);
+        play.call.waiting().is_some()
+    };
+    assert!(beside(Some(Duration::ZERO)) && beside(Some(seconds(5))));
+    assert!(!beside(None) && !beside(Some(seconds(7200))));
+}
+
+#[test]
 fn whoever_waited_in_vain_gets_the_answer_that_it_had() {
     let wait = Some(seconds(60));
     let mut out_of_patience = met(parking(Profile::interactive()), wait);

@@ -84,6 +84,8 @@ fn events_of_chat() {
         (r#"{"id":"g","choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}],"error":{"code":502,"message":"m"}}"#, Failed),
         (r#"{"error":{"message":"m","code":503}}"#, Failed),
         (r#"{"error":"server busy"}"#, Failed),
+        (r#"{"error":{"message":"m","code":503,"wait":NaN}}"#, Failed),
+        (r#"{"choices":[{"index":0,"delta":{"content":"hi"},"logprobs":NaN}]}"#, Output),
         (r#"{"object":"error","message":"m","type":"BadRequestError","code":400}"#, Failed),
         (r#"{"error":null,"choices":[{"index":0,"delta":{"content":"hi"}}]}"#, Output),
         (r#"{"error":[],"choices":[{"index":0,"delta":{"role":"assistant"}}]}"#, Lifecycle),

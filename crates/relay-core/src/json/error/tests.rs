@@ -266,6 +266,18 @@ fn lists_without_end_are_an_error_of_which_nothing_is_known() {
     assert_eq!(error_fields(deep.as_bytes()), None);
 }
 
+#[test]
+fn a_number_that_json_does_not_have_hides_no_error() {
+    let fields = of(r#"{"error":{"code":"x","type":"t","resets_at":NaN,"resets_in_seconds":5}}"#);
+    assert_eq!((row(&fields).0, row(&fields).1, fields.resets_at), (Some("x"), Some("t"), None));
+    assert_eq!(fields.resets_in, Some(5.0));
+    assert_eq!(of(r#"[{"error":{"code":503,"n":-Infinity}}]"#).http, Some(503));
+    let bare = refusal_fields(br#"{"message":"m","wait":Infinity}"#).unwrap();
+    assert_eq!(bare.message.as_deref(), Some("m"));
+    // What is otherwise no JSON stays none.
+    assert_eq!(error_fields(br#"{"error":{"code":"x"},"n":NaN"#), None);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 

@@ -115,6 +115,26 @@ fn credentials_of_the_relays_own_are_where_the_settings_say() {
     assert_eq!(all, expected);
 }
 
+#[test]
+fn credentials_that_the_running_relay_could_not_have_are_told() {
+    let page = json!({"credentials": [
+        {"name": "over", "state": "failed_for_good", "why": "https://a.example refuses"},
+        {"name": "late", "state": "failed", "why": "it took too long"},
+        {"name": "seen", "state": "failed", "why": "there is no program pass"},
+        {"name": "good", "state": "renewed", "why": null},
+    ]});
+    let flaws = vec![Flaw { words: "credential `seen`: there is no program pass".to_owned(), stops: true }];
+    let facts = Facts { credentials: 4, flaws, here: Here::Relay(page), ..well() };
+    let all = found(&facts, Check::Credentials);
+    let levels: Vec<_> = all.iter().map(|(level, _)| *level).collect();
+    assert_eq!(levels, [Level::Fail, Level::Fail, Level::Warn], "{all:?}");
+    assert!(all[1].1.contains("`over`") && all[1].1.contains("a.example refuses"), "{all:?}");
+    assert!(all[2].1.contains("`late`") && all[2].1.contains("too long"), "{all:?}");
+    let page = json!({"credentials": [{"name": "good", "state": "renewed", "why": null}]});
+    let well = Facts { credentials: 1, here: Here::Relay(page), ..well() };
+    assert_eq!(only(&well, Check::Credentials).0, Level::Ok);
+}
+
 fn asked(is_used: bool, answer: Result<Answered, Unreached>) -> Facts {
     let (name, origin, path) = ("gw".to_owned(), "https://gw.example".to_owned(), "/v1/models".to_owned());
     Facts {

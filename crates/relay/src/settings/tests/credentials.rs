@@ -32,7 +32,8 @@ fn a_key_comes_from_where_the_settings_say() {
 fn a_variable_of_an_env_file_is_read_too_and_one_that_is_unset_is_told_of() {
     let flags =
         Flags { env_file: Some("x.env".into()), config: Some("config.toml".into()), ..Flags::default() };
-    let text = "[credential.mine]\nkey_env = \"MINE\"\n[credential.other]\nkey_env = \"OTHER\"\n";
+    let text = "[credential.mine]\nkey_env = \"MINE\"\n[credential.other]\nkey_env = \"OTHER\"\n\
+                [upstream.openai]\ncredential = \"mine\"\n[upstream.gemini]\ncredential = \"other\"\n";
     let read = |path: &Path| Ok(if path == Path::new("x.env") { "MINE=k\n" } else { text }.into());
     let loaded = load(&flags, &NO_VARIABLES, &read).unwrap();
     let held = Held::Variable { name: "MINE".into(), value: Some(secret("k")) };

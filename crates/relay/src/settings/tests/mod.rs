@@ -1,5 +1,6 @@
 //! The whole way from file, environment and flags to settings, or to all that is wrong with them.
 
+mod advice;
 mod credentials;
 mod env;
 mod keys;
