@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use relay_core::Fault;
 use relay_core::alert::{Alert, State};
 use relay_core::config::LogLevel;
 use relay_core::event::{CallId, Closing, Detour, Event, HeldBy, Inherited, Labels, Outcome, Transport};
@@ -218,6 +219,26 @@ pub(super) fn level(event: &Event) -> LogLevel {
     }
 }
 
+/// What holds a call beside its lane.
+fn held_back(
+    send: u32,
+    by: HeldBy,
+    wait: Option<Duration>,
+    fault: Option<Fault>,
+) -> Vec<(&'static str, Field)> {
+    let (by, how) = match by {
+        HeldBy::Circuits => ("circuits", "open"),
+        HeldBy::Credential => ("credential", "renewing"),
+    };
+    let mut fields = vec![
+        ("send", Field::Count(u64::from(send))),
+        ("fault", Field::name(fault.map(Fault::name))),
+        (by, Field::Name(how.to_owned())),
+    ];
+    fields.extend(wait.map(|wait| ("wait", Field::Seconds(wait.as_secs_f64()))));
+    fields
+}
+
 /// `before`: the names of where a call was before its last move, and of where its last send failed.
 pub(super) fn record(call: CallId, labels: &Labels, before: &Before, event: &Event) -> Record {
     let count = |count: &u32| Field::Count(u64::from(*count));
@@ -253,7 +274,7 @@ pub(super) fn record(call: CallId, labels: &Labels, before: &Before, event: &Eve
             let mut fields = vec![
                 ("send", count(send)),
                 ("status", Field::count(*status)),
-                ("fault", Field::name(fault.map(relay_core::Fault::name))),
+                ("fault", Field::name(fault.map(Fault::name))),
             ];
             fields.extend(code.as_deref().map(|code| ("code", Field::Name(code.to_owned()))));
             fields.push(("waiting", Field::Count(u64::try_from(*waiting).unwrap_or(u64::MAX))));
@@ -262,16 +283,7 @@ pub(super) fn record(call: CallId, labels: &Labels, before: &Before, event: &Eve
             (if fault.is_some() { "retry" } else { "held" }, fields)
         }
         Event::HeldBack { send, by, wait, fault } => {
-            let (by, how) = match by {
-                HeldBy::Circuits => ("circuits", "open"),
-                HeldBy::Credential => ("credential", "renewing"),
-            };
-            let mut fields = vec![
-                ("send", count(send)),
-                ("fault", Field::name(fault.map(relay_core::Fault::name))),
-                (by, Field::Name(how.to_owned())),
-            ];
-            fields.extend(wait.map(|wait| ("wait", Field::Seconds(wait.as_secs_f64()))));
+            let mut fields = held_back(*send, *by, *wait, *fault);
             fields.extend(elsewhere("failed_at", "failed_model", before.failed.as_deref(), labels));
             ("held", fields)
         }
@@ -279,7 +291,7 @@ pub(super) fn record(call: CallId, labels: &Labels, before: &Before, event: &Eve
             "notice",
             vec![
                 ("send", count(send)),
-                ("fault", Field::name(fault.map(relay_core::Fault::name))),
+                ("fault", Field::name(fault.map(Fault::name))),
                 ("notices", count(notices)),
             ],
         ),
@@ -364,7 +376,7 @@ fn closing_fields(closing: &Closing) -> Vec<(&'static str, Field)> {
     fields.extend([
         ("sends", Field::Count(u64::from(closing.sends))),
         ("waited", Field::Seconds(closing.waited.as_secs_f64())),
-        ("fault", Field::name(closing.last_fault.map(relay_core::Fault::name))),
+        ("fault", Field::name(closing.last_fault.map(Fault::name))),
     ]);
     if closing.maybe_billed_twice > 0 {
         fields.push(("maybe_billed_twice", Field::Count(u64::from(closing.maybe_billed_twice))));
