@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::Serialize;
 
 /// How it came here, and with that how a newer one would.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
     /// A package of npm.
@@ -30,6 +30,7 @@ pub enum Way {
     /// An image of a container.
     Container,
     /// An archive, or built by hand: nobody keeps track of it.
+    #[default]
     ByHand,
 }
 
@@ -83,6 +84,23 @@ impl Way {
                 Self::Pip
             }
             () => Self::ByHand,
+        }
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Npm => Some("npm"),
+            Self::Pip => Some("pip"),
+            Self::Pipx => Some("pipx"),
+            Self::Uv => Some("uv"),
+            Self::Homebrew => Some("Homebrew"),
+            Self::Deb => Some("dpkg"),
+            Self::Cargo => Some("Cargo"),
+            Self::Scoop => Some("Scoop"),
+            Self::Winget => Some("winget"),
+            Self::Container | Self::ByHand => None,
         }
     }
 

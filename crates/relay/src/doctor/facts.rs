@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use crate::credentials::Flaw;
+use crate::installed::Way;
 use crate::listen::Holder;
 use crate::service::act::Status;
 use crate::setup::{Bad, Told};
@@ -14,6 +15,8 @@ use crate::setup::{Bad, Told};
 pub struct Facts {
     /// The relay's own settings.
     pub settings: Settings,
+    /// How this program came here.
+    pub installed: Way,
     /// Where the relay listens, or would.
     pub at: String,
     /// What is there.

@@ -32,6 +32,7 @@ pub fn judge(lang: Lang, facts: &Facts) -> Vec<Finding> {
     let judge = Judge { lang, facts };
     let mut all = Vec::new();
     judge.relay(&mut all);
+    judge.program(&mut all);
     judge.running(&mut all);
     judge.upstreams(&mut all);
     judge.way(&mut all);
@@ -86,6 +87,16 @@ impl Judge<'_> {
             Here::Taken(None) | Here::Held(None) => (Level::Fail, words::port_taken(lang, &facts.at)),
         };
         add(all, Check::Port, level, &words);
+    }
+
+    fn program(&self, all: All<'_>) {
+        let (lang, way, version) = (self.lang, self.facts.installed, env!("CARGO_PKG_VERSION"));
+        let words = match (way.name(), way.update()) {
+            (Some(by), Some(update)) => words::installed(lang, version, by, update),
+            (Some(by), None) => words::installed_file(lang, version, by),
+            (None, _) => words::installed_by_hand(lang, version),
+        };
+        add(all, Check::Program, Level::Ok, &words);
     }
 
     /// What the status page of a relay tells.

@@ -54,6 +54,8 @@ pub enum Check {
     Settings,
     /// The port is the relay's, or free.
     Port,
+    /// How this program came here, and how a newer one would.
+    Program,
     /// The relay that runs is of the version of this program.
     Version,
     /// Calls that fail are saved.
@@ -104,9 +106,10 @@ pub enum Check {
 
 impl Check {
     /// Every one, in the order of the report.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Settings,
         Self::Port,
+        Self::Program,
         Self::Version,
         Self::Failures,
         Self::Hanging,
@@ -138,6 +141,7 @@ impl Check {
         match self {
             Self::Settings => "settings",
             Self::Port => "port",
+            Self::Program => "program",
             Self::Version => "version",
             Self::Failures => "failures",
             Self::Hanging => "hanging",

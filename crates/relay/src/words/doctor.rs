@@ -95,6 +95,24 @@ relay_core::words! {
         zh: "没有可读取的中继状态页";
     }
 
+    /// Who keeps track of this program, and what brings a newer one.
+    installed(version: &str, by: &str, update: &str) {
+        en: "this program is {version}, installed by {by}; a newer one comes with `{update}`";
+        zh: "本程序是 {version}，由 {by} 安装；用 `{update}` 更新";
+    }
+
+    /// The same where packages are files.
+    installed_file(version: &str, by: &str) {
+        en: "this program is {version}, installed by {by}; a newer one comes as a newer package";
+        zh: "本程序是 {version}，由 {by} 安装；安装新的软件包即可更新";
+    }
+
+    /// Nobody keeps track of it.
+    installed_by_hand(version: &str) {
+        en: "this program is {version}, put here by hand; a newer one takes its place";
+        zh: "本程序是 {version}，手动放置；用新的文件替换即可更新";
+    }
+
     /// One version at both ends.
     version_ok(version: &str) {
         en: "the relay that runs is {version}, as this program is";

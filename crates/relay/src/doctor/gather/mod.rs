@@ -16,6 +16,7 @@ use relay_core::config::{Config, Secret};
 
 use super::facts::{Clients, Facts, Here, Service, Settings};
 use crate::files::Files;
+use crate::installed::About;
 use crate::listen;
 use crate::proxy::{Proxies, SystemProxies};
 use crate::running::{self, Who};
@@ -63,6 +64,7 @@ pub async fn gather(patient: Patient<'_>) -> Facts {
         alerts: machine::alerts(config, folder, &text),
         credentials: config.credentials.len(),
         flaws: crate::credentials::all_flaws(config).collect(),
+        installed: About::this().installed,
         ..Facts::default()
     };
     let relay = RelayAt::of(config);

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::super::facts::{Answered, Clients, Settings, Unreached};
 use super::*;
 use crate::credentials::Flaw;
+use crate::installed::Way;
 use crate::listen::Holder;
 use crate::service::Record;
 use crate::service::act::{State, Status};
@@ -29,6 +30,22 @@ fn only(facts: &Facts, check: Check) -> (Level, String) {
     let mut all = found(facts, check);
     assert_eq!(all.len(), 1, "{all:?}");
     all.remove(0)
+}
+
+#[test]
+fn who_installed_the_program_is_told_and_what_updates_it() {
+    for way in Way::ALL {
+        let facts = Facts { installed: way, ..well() };
+        let (level, words) = only(&facts, Check::Program);
+        assert_eq!(level, Level::Ok);
+        assert!(words.contains(env!("CARGO_PKG_VERSION")), "{words}");
+        assert_eq!(
+            way.update().is_some_and(|update| words.contains(update)),
+            way.update().is_some(),
+            "{words}"
+        );
+        assert_eq!(words.contains("by hand"), way.name().is_none(), "{words}");
+    }
 }
 
 #[test]
