@@ -51,6 +51,23 @@ pub struct Plan {
     pub notices: Option<Notices>,
 }
 
+impl Plan {
+    /// That of a call by itself: nothing was spent on it before, no client is known, and it is sent at once. Its
+    /// profile's gate is left out, so that its own curve says when it is sent again.
+    #[must_use]
+    pub fn alone(profile: Profile, nature: Nature) -> Self {
+        Self {
+            profile: Profile { gate: None, ..profile },
+            nature,
+            client_limit: None,
+            before: Spent::default(),
+            not_before: None,
+            places: false,
+            notices: None,
+        }
+    }
+}
+
 /// The one thing to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {

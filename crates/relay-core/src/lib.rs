@@ -19,6 +19,82 @@
 //!
 //! `tests/world.rs` plays a million seeded calls against them, `tests/gate_world` as many events against the gate.
 //!
+//! # In a program of one's own
+//! Whoever embeds the rules owns the clock and the sockets, and does for each request what is done here: say what it is
+//! ([`dialect::route`], [`json::peek`]), make a [`call::Call`] of it, ask [`call::Call::next`] and do that one thing, show
+//! each answer to a [`preamble::Preamble`] piece by piece, and tell the call what came of it. (For a stack of `tower`
+//! services on tokio that is done already, in the crate `steady-relay-tower`.)
+//!
+//! ```
+//! use std::time::{Duration, SystemTime};
+//!
+//! use http::{HeaderMap, HeaderValue, Method, StatusCode};
+//! use relay_core::call::{Call, Ending, Plan, Step};
+//! use relay_core::evidence::{Nature, Operation};
+//! use relay_core::json::{Peek, peek};
+//! use relay_core::preamble::{Asked, Head, Hold, Preamble, Verdict};
+//! use relay_core::{Moment, Profile, SeededDice, dialect};
+//!
+//! // The service refuses once, names a time, and then answers.
+//! let answers = [(429, r#"{"error":{"code":"rate_limit_exceeded"}}"#), (200, r#"{"output":[]}"#)];
+//! let mut answers = answers.into_iter();
+//!
+//! // What is asked, and whether a second run would cost more than money.
+//! let body = peek(br#"{"model":"m","input":"hello"}"#);
+//! let route = dialect::route(&Method::POST, "/v1/responses");
+//! let self_contained = body.as_ref().is_some_and(Peek::is_self_contained);
+//! let nature = Nature { operation: route.operation, self_contained, kept: true };
+//! let asked = Asked {
+//!     dialect: route.dialect,
+//!     generation: route.operation == Operation::Generation,
+//!     streams: route.streams(body.and_then(|body| body.stream)),
+//!     hold: Hold { bytes: 256 << 10, time: Some(Duration::from_secs(20)) },
+//!     withhold: &[],
+//! };
+//!
+//! // Here time only passes where the call waits. Outside, `now` is read from a clock, and a timer is set.
+//! let (mut now, mut dice) = (Moment::ZERO, SeededDice::new(7));
+//! let mut call = Call::new(Plan::alone(Profile::interactive(), nature), now);
+//! let ending = loop {
+//!     match call.next(now) {
+//!         Step::Wait(waiting) => {
+//!             now = waiting.not_before.unwrap_or(now);
+//!             call.granted(now);
+//!         }
+//!         Step::Send { .. } => {
+//!             let (status, body) = answers.next().expect("two sends are enough");
+//!             let mut headers = HeaderMap::new();
+//!             headers.insert("content-type", HeaderValue::from_static("application/json"));
+//!             headers.insert("retry-after", HeaderValue::from_static("7"));
+//!             let status = StatusCode::from_u16(status).expect("it is one");
+//!             let head = Head { status, headers, bodiless: false, sent: now, arrived: now };
+//!             let mut preamble = Preamble::new(asked, head, SystemTime::UNIX_EPOCH);
+//!             let mut verdict = preamble.at_head();
+//!             if verdict == Verdict::Hold {
+//!                 verdict = preamble.hear(body.as_bytes(), body.len(), now);
+//!             }
+//!             if verdict == Verdict::Hold {
+//!                 verdict = preamble.ended();
+//!             }
+//!             match verdict {
+//!                 Verdict::Fault(failure) => call.failed(*failure, now, &mut dice),
+//!                 Verdict::Pass | Verdict::Hold | Verdict::Cut { .. } => call.committed(),
+//!             }
+//!         }
+//!         Step::End(ending) => break ending,
+//!     }
+//! };
+//! assert_eq!((ending, call.sends()), (Ending::Committed, 2));
+//! assert!(now.since_start() >= Duration::from_secs(7), "never early");
+//! # let told: Vec<_> = call.take_events();
+//! # assert_eq!(told.len(), 5, "{told:?}");
+//! ```
+//!
+//! The rules for whoever drives a call: a send that failed is told before `next` is asked again; what an error of the
+//! connection proves decides between [`Evidence::NeverSent`] and [`Evidence::MaybeRan`], and what proves nothing is
+//! the latter; where bytes of an answer have been handed on, the call is committed. Calls that are to wait in one line
+//! need a [`gate::Gate`] for each lane, which says who is sent next: the relay's `lanes` shows how.
+//!
 //! # Where to go
 //! [`call`] is the life of one call; it asks [`decide`] (the table), [`wait`] and [`budget`]. [`preamble`] listens
 //! to an answer with the help of [`dialect`], which turns answers into [`failure`]s. [`answer`] says what a client

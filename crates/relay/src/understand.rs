@@ -502,14 +502,7 @@ fn decode_limit(shared: &Shared) -> usize {
 }
 
 fn nature(operation: Operation, kept: bool, peeked: Option<&Peek>) -> Nature {
-    let self_contained = peeked.is_some_and(|body| {
-        body.input_is_full
-            && !body.previous_response_id
-            && !body.conversation
-            && !body.background
-            && !body.hosted_tools
-            && !body.item_reference
-    });
+    let self_contained = peeked.is_some_and(Peek::is_self_contained);
     Nature { operation, self_contained, kept }
 }
 

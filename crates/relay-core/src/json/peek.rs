@@ -45,6 +45,19 @@ pub struct Peek {
     pub turn_metadata: Option<String>,
 }
 
+impl Peek {
+    /// Whether the whole input is in the request and every tool runs at the client: a second run costs money only.
+    #[must_use]
+    pub const fn is_self_contained(&self) -> bool {
+        self.input_is_full
+            && !self.previous_response_id
+            && !self.conversation
+            && !self.background
+            && !self.hosted_tools
+            && !self.item_reference
+    }
+}
+
 const TOP: &[&str] = &[
     "model",
     "stream",
