@@ -16,12 +16,13 @@
 //! cargo xtask simulate --check       the gate in virtual time, beside other policies and its targets
 //! cargo xtask dist                   archives, .deb, npm, container, manifests, checksums
 //! cargo xtask dist --check           the same built twice, in two places, compared and tried; half an hour
+//! cargo xtask semver                 the interfaces of the libraries, beside those of the newest release
 //! cargo xtask setup                  only install
 //! cargo xtask fuzz [--minutes N] [TARGET]
 //! ```
 //!
 //! `setup` brings the real clients into `target/test-env` and what the dashboard is built with into its folder, `checks` is the list of steps in their order,
-//! `fuzz` runs the fuzz targets, `bench` measures, `mutate` breaks, `simulate` plays, `packages` tries what `dist/` makes. The
+//! `fuzz` runs the fuzz targets, `bench` measures, `mutate` breaks, `simulate` plays, `packages` tries what `dist/` makes, `semver` compares interfaces. The
 //! load of the soak is a program of its own, in `soak/`, and so is what makes the packages, in `dist/`. Nothing here is part of the relay.
 #![expect(clippy::print_stderr, reason = "a chore reports to the terminal it was started from")]
 
@@ -30,6 +31,7 @@ mod checks;
 mod fuzz;
 mod mutate;
 mod packages;
+mod semver;
 mod setup;
 mod simulate;
 
@@ -40,7 +42,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask test [--only STEP,STEP] | soak [--minutes N] | bench [--rounds N] [--quick] | \
      bench --ws [--rounds N] [--quick] | bench --instructions | bench --gate | bench --subscribers | bench --crowd [OPTIONS] | \
      bench --chaos [OPTIONS] | mutate [WORD] | simulate [--help] | dist [OPTIONS] | \
-     setup | fuzz [--minutes N] [TARGET]";
+     semver | setup | fuzz [--minutes N] [TARGET]";
 
 fn main() -> ExitCode {
     match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -70,6 +72,7 @@ fn run(args: &[String]) -> Result<()> {
         ["dist", "--check"] => checks::dist_twice(&root),
         ["dist", words @ ..] => packages::make(&root, words),
         ["simulate", words @ ..] => simulate::run(&root, words),
+        ["semver"] => semver::check(&root),
         ["fuzz", words @ ..] => fuzz::run(&root, words),
         _ => bail!("{USAGE}\nsteps: {}", checks::names().join(" ")),
     }
