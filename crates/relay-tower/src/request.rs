@@ -77,8 +77,28 @@ pub struct SendBody<B>(Sending<B>);
 #[derive(Debug)]
 enum Sending<B> {
     Kept(Kept),
-    /// What was read of it before it was too much, and the rest.
-    Passing(Pieces, Pin<Box<B>>),
+    Passing(Begun, Pin<Box<B>>),
+}
+
+/// What was read of a body before it was too much, with its room until it is sent.
+#[derive(Debug)]
+struct Begun {
+    pieces: Pieces,
+    claim: Option<Claim>,
+}
+
+impl Begun {
+    fn pop(&mut self) -> Option<Bytes> {
+        let first = self.pieces.pop();
+        if self.pieces.len() == 0 {
+            self.claim = None;
+        }
+        first
+    }
+
+    const fn len(&self) -> usize {
+        self.pieces.len()
+    }
 }
 
 impl<B: Body<Data = Bytes>> Body for SendBody<B> {
@@ -155,8 +175,12 @@ pub(crate) async fn take_in<B: Body<Data = Bytes>>(
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     let mut body = Box::pin(body);
     let mut pieces = Pieces::default();
+    let passing = |pieces, claim, body| {
+        let begun = Begun { pieces, claim: Some(claim) };
+        Ok(Taken::Passing(SendBody(Sending::Passing(begun, body))))
+    };
     if announced > each {
-        return Ok(Taken::Passing(SendBody(Sending::Passing(pieces, body))));
+        return passing(pieces, claim, body);
     }
     let mut trailers = None;
     while let Some(frame) = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
@@ -165,7 +189,7 @@ pub(crate) async fn take_in<B: Body<Data = Bytes>>(
                 let fits = data.len() <= each - pieces.len() && claim.grow(data.len());
                 pieces.push(data);
                 if !fits {
-                    return Ok(Taken::Passing(SendBody(Sending::Passing(pieces, body))));
+                    return passing(pieces, claim, body);
                 }
             }
             Err(frame) => trailers = frame.into_trailers().ok().or(trailers),

@@ -64,6 +64,29 @@ async fn all_bodies_together_have_a_limit_and_give_their_room_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_read_of_a_body_that_is_too_large_takes_room_until_it_is_sent() {
+    let kept = usize::try_from(asks().body().size_hint().exact().unwrap()).unwrap();
+    // Room for the first part of a large one, and for one that is kept, but not for both.
+    let layer = SteadyLayer::new(exact()).keep(kept + 10, kept + 20);
+    let begins = Beat::Piece(Bytes::from(vec![b' '; kept + 5]));
+    let large = Played::new([begins, piece("          "), pause(10), piece("{}")]);
+    let request = Request::post("http://llm.example/v1/responses").body(large).unwrap();
+    let (first, second) = (Pretend::new([served()]), Pretend::new([refused(503), refused(503), served()]));
+    let steady = layer.layer(first.holding(Duration::from_secs(5)));
+    let passing = steady.oneshot(request);
+    let late = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let response = send(&layer, &second, asks()).await.unwrap();
+        assert_eq!(summary(&response).sends, 1, "the other has the room");
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        let response = send(&layer, &second, asks()).await.unwrap();
+        assert_eq!(summary(&response).sends, 2, "what it had is on its way");
+    };
+    let (passed, ()) = tokio::join!(passing, late);
+    assert_eq!(passed.unwrap().status(), 200);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_whose_body_breaks_off_is_not_sent() {
     let service = Pretend::new([]);
     let body = Played::new([piece("{"), Beat::Break]);

@@ -128,17 +128,20 @@ pub(crate) struct Pretend {
     is_ready: bool,
     /// It takes no requests after so many.
     breaks_after: Option<usize>,
+    /// It looks at no body before that.
+    holds: Duration,
 }
 
 impl Clone for Pretend {
     fn clone(&self) -> Self {
-        let Self { start, plays, came, breaks_after, .. } = self;
+        let Self { start, plays, came, breaks_after, holds, .. } = self;
         Self {
             start: *start,
             plays: Arc::clone(plays),
             came: Arc::clone(came),
             is_ready: false,
             breaks_after: *breaks_after,
+            holds: *holds,
         }
     }
 }
@@ -151,11 +154,16 @@ impl Pretend {
             came: Arc::default(),
             is_ready: false,
             breaks_after: None,
+            holds: Duration::ZERO,
         }
     }
 
     pub(crate) fn breaking_after(self, sends: usize) -> Self {
         Self { breaks_after: Some(sends), ..self }
+    }
+
+    pub(crate) fn holding(self, holds: Duration) -> Self {
+        Self { holds, ..self }
     }
 
     /// What came so far.
@@ -192,10 +200,11 @@ where
             std::mem::take(&mut self.is_ready),
             "a service is asked whether it is ready before each call"
         );
-        let Self { start, plays, came, .. } = self.clone();
+        let Self { start, plays, came, holds, .. } = self.clone();
         Box::pin(async move {
             let after = start.elapsed();
             let this = *request.extensions().get::<ThisSend>().expect("each send says which it is");
+            sleep(holds).await;
             let body = request.into_body().collect().await.expect("a body that is sent is whole").to_bytes();
             came.lock().expect("nobody panicked").push(Came { after, body, this });
             let play = plays.lock().expect("nobody panicked").pop_front().expect("no more than was played");
