@@ -25,10 +25,9 @@ pub struct SteadyBody<R: Body> {
 /// Who is to hear how the answer ends.
 pub(crate) struct Watch {
     pub(crate) open: Open,
-    pub(crate) preamble: Preamble,
+    /// Who listens to it. To one that tells of a failure nobody does any more.
+    pub(crate) preamble: Option<Preamble>,
     pub(crate) outcome: Outcome,
-    /// The bytes can be read.
-    pub(crate) is_plain: bool,
 }
 
 impl<R: Body> SteadyBody<R> {
@@ -113,7 +112,7 @@ impl<R: Body> Drop for SteadyBody<R> {
         // A caller that has the last word need not wait for the end.
         let (has_all, is_over) = (!self.is_held(), self.is_over());
         if let Some(watch) = &mut self.watch {
-            if is_over || (has_all && watch.preamble.has_ended()) {
+            if is_over || (has_all && watch.has_ended()) {
                 watch.ended();
             } else {
                 watch.close(Outcome::ClientLeft);
@@ -126,26 +125,29 @@ impl Watch {
     fn came(&mut self, frame: &Frame<Bytes>, is_new: bool) {
         let Some(data) = frame.data_ref() else { return };
         self.open.sends_on(data.len());
-        if is_new {
-            let heard = if self.is_plain { &data[..] } else { &[] };
-            let now = self.open.now();
-            // It is on its way, whatever is said to it.
-            let _verdict = self.preamble.hear(heard, data.len(), now);
+        if let Some(preamble) = self.preamble.as_mut().filter(|_| is_new) {
+            // It is on its way, whatever is said to it. Where it cannot be read, the listener knows that since its head.
+            let _verdict = preamble.hear(data, data.len(), self.open.now());
         }
     }
 
+    /// Whether the last word was heard.
+    fn has_ended(&self) -> bool {
+        self.preamble.as_ref().is_some_and(Preamble::has_ended)
+    }
+
     fn ended(&mut self) {
-        let is_whole = match self.preamble.ended() {
+        let is_whole = self.preamble.as_mut().is_none_or(|preamble| match preamble.ended() {
             Verdict::Pass | Verdict::Hold => true,
             Verdict::Fault(_) | Verdict::Cut { .. } => false,
-        };
+        });
         self.close(if is_whole { Outcome::Served } else { Outcome::Broken });
     }
 
     /// An answer that was no success ends as what it is.
     fn close(&mut self, outcome: Outcome) {
         let outcome = if self.outcome == Outcome::Served { outcome } else { self.outcome };
-        self.open.usage(self.preamble.usage());
+        self.open.usage(self.preamble.as_ref().and_then(Preamble::usage));
         self.open.close(outcome);
     }
 }

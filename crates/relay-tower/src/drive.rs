@@ -20,7 +20,7 @@ use crate::body::{SteadyBody, Watch};
 use crate::clock::{Clock, dice};
 use crate::layer::{Options, name_of};
 use crate::open::Open;
-use crate::request::{Order, SendBody, ThisSend, Understood, is_plain, take_in};
+use crate::request::{Order, SendBody, ThisSend, Understood, take_in};
 use crate::told::{BoxError, Ended, Error};
 
 /// One call on its way.
@@ -169,17 +169,12 @@ where
     /// Hands an answer on as it is.
     fn reply(self, answer: Answer<R>, outcome: Outcome) -> Response<SteadyBody<R>> {
         let mut open = self.open;
-        let Answer { mut head, held, trailers, rest, broke, mut preamble, .. } = answer;
+        let Answer { mut head, held, trailers, rest, broke, preamble, .. } = answer;
         head.extensions.insert(open.summary(outcome));
         open.answers(head.status.as_u16());
-        let is_plain = is_plain(&head.headers);
         // Nobody asks how it ends: then nobody listens.
-        let watch = open.is_observed().then(|| {
-            if outcome != Outcome::Served {
-                preamble.release();
-            }
-            Box::new(Watch { open, preamble, outcome, is_plain })
-        });
+        let preamble = (outcome == Outcome::Served).then_some(preamble);
+        let watch = open.is_observed().then(|| Box::new(Watch { open, preamble, outcome }));
         Response::from_parts(head, SteadyBody::new((held, trailers), (rest, broke), watch))
     }
 

@@ -33,14 +33,21 @@ async fn a_body_that_is_too_large_is_sent_once_and_whole() {
     assert_eq!((response.status().as_u16(), summary(&response).outcome), (503, Outcome::Returned));
     assert_eq!(service.came()[0].body, r#"{"model":"m","input":"hello"}"#);
 
-    // Whether its size was announced or not, and with its trailers.
+    // One that says so is not read first.
+    let slow = Played::new([pause(9), piece("{}")]).announcing(17);
+    let request = Request::post("http://llm.example/v1/responses").body(slow).unwrap();
+    let service = Pretend::new([served()]);
+    layer.layer(service.clone()).oneshot(request).await.unwrap();
+    assert_eq!(service.times(), [0]);
+
+    // One that does not say so passes with what was read of it, and with its trailers.
     let beats = [piece(r#"{"model":"m","#), pause(1), piece(r#""input":"hello"}"#), Beat::Trailers];
     let request = Request::post("http://llm.example/v1/responses").body(Played::new(beats)).unwrap();
     let service = Pretend::new([Play::Error("refused")]);
     // Not even where nothing of it arrived: it is gone.
     let got = layer.nothing_sent(|_| true).layer(service.clone()).oneshot(request).await;
     let Err(Error::Ended(ended)) = got else { panic!("{got:?}") };
-    assert!(matches!(ended.ending, Ending::Returned(_)), "{ended:?}");
+    assert!(matches!(ended.ending, Ending::Returned(_)) && ended.summary.sends == 1, "{ended:?}");
     assert_eq!(service.came()[0].body, r#"{"model":"m","input":"hello"}"#);
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response, header};
-use http_body::{Body, Frame};
+use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt as _, Full};
 use steady_relay_tower::relay_core::event::{CallId, Event};
 use steady_relay_tower::relay_core::{Curve, Profile};
@@ -41,11 +41,17 @@ pub(crate) const fn pause(seconds: u64) -> Beat {
 pub(crate) struct Played {
     beats: VecDeque<Beat>,
     sleep: Option<Pin<Box<Sleep>>>,
+    announced: u64,
 }
 
 impl Played {
     pub(crate) fn new(beats: impl IntoIterator<Item = Beat>) -> Self {
-        Self { beats: beats.into_iter().collect(), sleep: None }
+        Self { beats: beats.into_iter().collect(), sleep: None, announced: 0 }
+    }
+
+    /// It has so many bytes, and says so.
+    pub(crate) fn announcing(self, announced: u64) -> Self {
+        Self { announced, ..self }
     }
 }
 
@@ -77,6 +83,12 @@ impl Body for Played {
                 None => None,
             });
         }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let mut hint = SizeHint::new();
+        hint.set_lower(self.announced);
+        hint
     }
 }
 
