@@ -12,7 +12,7 @@ mod verbs;
 pub use self::asked::Asked;
 pub use self::flags::Flags;
 pub use self::leave::leave;
-pub use self::verbs::{ConfigArgs, ConfigVerb, Run, Verb};
+pub use self::verbs::{ConfigArgs, ConfigVerb, Run, Session, Verb};
 
 use clap::{ArgAction, Args, Command, CommandFactory as _, FromArgMatches as _, Parser};
 use std::ffi::OsString;

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use crate::answer::Answer;
 use crate::body::{Passing, SendBody};
+use crate::call_report::By;
 use crate::clock::sleep_until;
 use crate::headers::{announced, forwardable_answer, forwardable_extensions};
 use crate::legs::{LOOK_AGAIN, Legs, Next};
@@ -454,6 +455,7 @@ impl Drive {
             head.headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(*length));
         }
         open.answers(head.status.as_u16());
+        open.report(outcome, By::Service, &mut head.headers);
         let body = ReplyBody::passing(answer, length, open, outcome, ending).after(first);
         Response::from_parts(head, body)
     }
@@ -527,18 +529,21 @@ impl Drive {
                 Ok(Response::from_parts(head, ReplyBody::cutting(*answer)))
             }
             (Say::Cut | Say::Upstream(_), None) => {
-                let Some(response) = remembered else {
+                let Some(mut response) = remembered else {
                     self.open.close(outcome);
                     return Err(Abort::Cut);
                 };
                 self.open.answers(response.status().as_u16());
+                self.open.report(outcome, By::Service, response.headers_mut());
                 self.open.close(outcome);
                 Ok(response)
             }
             (Say::Own(own), _) => {
                 self.open.answers(own.status);
+                let mut response = in_our_words(own);
+                self.open.report(outcome, By::Relay, response.headers_mut());
                 self.open.close(outcome);
-                Ok(in_our_words(own))
+                Ok(response)
             }
         }
     }

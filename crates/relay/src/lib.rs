@@ -11,6 +11,7 @@ pub mod app;
 mod bell;
 pub mod body;
 mod body_text;
+mod call_report;
 pub mod cli;
 mod client_facts;
 mod client_socket;
@@ -62,6 +63,7 @@ pub mod recorded;
 pub mod reload;
 pub mod replay;
 pub mod reply;
+
 mod request_ids;
 pub mod run;
 pub mod running;

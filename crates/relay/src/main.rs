@@ -11,7 +11,7 @@ use steady_relay::{crash, words};
 
 use crate::verbs::{
     Failure, alerts, cert, completions, config, demo, diagnose, doctor, man, replay, run, say, selftest,
-    send, serve, service, setup, snapshots, status, top, version,
+    send, serve, service, session, setup, snapshots, status, top, version,
 };
 
 fn main() -> ExitCode {
@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     let ended = match cli.verb() {
         Verb::Serve => serve::serve(&cli.flags),
         Verb::Run(client) => run::run(&cli.flags, client),
+        Verb::Session(options) => session::session(&cli.flags, options),
         Verb::Demo(options) => demo::demo(options),
         Verb::Completions { shell } => completions::completions(*shell),
         Verb::Man { dir } => man::man(dir.as_deref()),

@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderMap;
 use relay_core::call::{Call, Waiting};
 use relay_core::client::Client;
 use relay_core::event::{self, CallId, Closing, Detour, Event, Left, Outcome};
@@ -17,6 +18,7 @@ use relay_core::trace::Trace;
 use relay_core::usage::Usage;
 use relay_core::{Evidence, Fault, Moment, notice};
 
+use crate::call_report::{By, CallReport};
 use crate::clock::{RealDice, sleep_until, wall_ms};
 use crate::kept::KeptBody;
 use crate::lanes::{Lane, Ticket, Turn, Word};
@@ -51,6 +53,8 @@ pub(crate) struct OpenCall {
     carried: Carried,
     /// What would be kept of it.
     draft: Option<Box<Draft>>,
+    /// What its client is told of it.
+    report: Option<Box<CallReport>>,
     closed: bool,
 }
 
@@ -76,6 +80,7 @@ pub(crate) struct Opening {
     pub(crate) trace: Option<Trace>,
     pub(crate) session: Option<Arc<Session>>,
     pub(crate) draft: Option<Box<Draft>>,
+    pub(crate) report: Option<Box<CallReport>>,
     /// Its failures count for a breaker: where nothing could stand in for its upstream there is none.
     pub(crate) breaks: bool,
 }
@@ -132,7 +137,8 @@ enum Over {
 
 impl OpenCall {
     pub(crate) fn new(shared: Arc<Shared>, opening: Opening) -> Self {
-        let Opening { id, call, client, body, lane, place, model, trace, session, draft, breaks } = opening;
+        let Opening { id, call, client, body, lane, place, model, trace, session, draft, report, breaks } =
+            opening;
         let idle = match client.limit {
             Some(limit) => shared.config.timeouts.idle.max(limit),
             None => shared.config.timeouts.idle,
@@ -157,6 +163,7 @@ impl OpenCall {
             session,
             carried,
             draft,
+            report,
             closed: false,
         }
     }
@@ -441,6 +448,14 @@ impl OpenCall {
         }
     }
 
+    /// Tells the client how it went, where it asked for that; `by`: whose answer it gets.
+    pub(crate) fn report(&mut self, outcome: Outcome, by: By, head: &mut HeaderMap) {
+        if let Some(report) = self.report.take() {
+            self.emit_pending();
+            report.tell(&self.call.closing(outcome, self.now()), by, head);
+        }
+    }
+
     /// The client gets an answer with this status.
     pub(crate) const fn answers(&mut self, status: u16) {
         self.carried.status = Some(status);
@@ -495,6 +510,9 @@ impl OpenCall {
         }
         if let Some(draft) = &self.draft {
             draft.see(self.id, now, wall_ms(&*self.shared.clock), event);
+        }
+        if let Some(report) = &self.report {
+            report.see(self.id, now, wall_ms(&*self.shared.clock), event);
         }
         self.shared.observers.see(self.id, now, event);
     }

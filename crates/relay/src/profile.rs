@@ -89,6 +89,13 @@ pub(crate) fn client_limit(client: &Client) -> Option<Duration> {
     client.head_limit().map(Client::less_margin)
 }
 
+/// The same of a client that says so of this call, where nothing else is known of it. It bounds waits alone: how long a
+/// send may be silent, such a client sees to itself.
+pub(crate) fn limit_of_call(client: &Client, wishes: &Wishes) -> Option<Duration> {
+    let stated = wishes.limit.filter(|_| client.limit.is_none());
+    client_limit(client).or(stated.map(Client::less_margin))
+}
+
 /// A client that interim answers keep waiting has no limit that could take the place of the profile's patience. It
 /// is held no shorter for that than it would be without them.
 fn kept(client: &Client, profile: &mut Profile) {
@@ -104,7 +111,7 @@ mod tests {
     use super::*;
     use relay_core::gate::Preset;
 
-    const NONE: Wishes = Wishes { profile: None, patience: None, off: false };
+    const NONE: Wishes = Wishes { profile: None, patience: None, limit: None, report: false, off: false };
 
     fn client(kind: Kind, unattended: bool) -> Client {
         Client { unattended, ..Client::unknown(kind) }

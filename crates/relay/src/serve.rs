@@ -17,6 +17,7 @@ use relay_core::evidence::Operation;
 use relay_core::failure::label;
 
 use crate::body::{Taken, Upload, UploadError, drain, take};
+use crate::call_report;
 use crate::credential::{Issuer, Verdict, is_sign_in, judge, plan};
 use crate::drive::DRAIN;
 use crate::guard;
@@ -326,7 +327,9 @@ fn in_refusing_words(shared: &Shared, parts: &Parts, path: &str, refused: Refuse
         let body = dialect.error_body(status, refused.fault, refused.code, &words);
         ("application/json", body.to_string())
     };
-    in_our_words(Own { status, content_type, body, refuse_retry: true })
+    let mut response = in_our_words(Own { status, content_type, body, refuse_retry: true });
+    call_report::turned_away(refused.code, &parts.headers, response.headers_mut());
+    response
 }
 
 async fn forward(

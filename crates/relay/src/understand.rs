@@ -28,6 +28,7 @@ use relay_core::wait;
 
 use crate::body::{self, Passing};
 use crate::body_text::{Binds, Read, Written};
+use crate::call_report::CallReport;
 use crate::clock::RealDice;
 use crate::credential::{AccountKey, Verdict, account_key, account_material, judge};
 use crate::credentials::{self, Lent};
@@ -230,7 +231,7 @@ impl Understood {
                 open
             }
             None => {
-                let client_limit = profile::client_limit(&self.client);
+                let client_limit = profile::limit_of_call(&self.client, &self.wishes);
                 let places = self.places(&leg.target).is_some();
                 let notices = self.notices(shared, opened);
                 let (before, not_before) = inherited(shared, &self.client, &body, opened);
@@ -254,8 +255,21 @@ impl Understood {
                     written: self.written,
                 });
                 let client = self.client;
-                let opening =
-                    Opening { id, call, client, body, lane, place, model, trace, session, draft, breaks };
+                let report = CallReport::wanted(&self.wishes);
+                let opening = Opening {
+                    id,
+                    call,
+                    client,
+                    body,
+                    lane,
+                    place,
+                    model,
+                    trace,
+                    session,
+                    draft,
+                    report,
+                    breaks,
+                };
                 let open = OpenCall::new(Arc::clone(shared), opening);
                 open.emit(&Event::CallOpened { labels: labels.into(), inherited: before.inherited() });
                 open

@@ -1,6 +1,6 @@
 //! What a client asks of the relay for one call, by headers that are never forwarded:
-//! `x-steady-profile: NAME`, `x-steady-patience: 30s` and `x-steady: off`. What they cannot mean is refused: a wish
-//! that is overheard is worse than none. Not the token (that is `guard`).
+//! `x-steady-profile: NAME`, `x-steady-patience: 30s`, `x-steady-limit: 30s`, `x-steady-report: call` and `x-steady: off`.
+//! What they cannot mean is refused: a wish that is overheard is worse than none. Not the token (that is `guard`).
 
 use std::time::Duration;
 
@@ -14,6 +14,9 @@ use crate::words::{door, lang, settings};
 
 const PROFILE: HeaderName = HeaderName::from_static("x-steady-profile");
 const PATIENCE: HeaderName = HeaderName::from_static("x-steady-patience");
+const LIMIT: HeaderName = HeaderName::from_static("x-steady-limit");
+/// Asks to be told how the call went, and tells it: see `call_report`.
+pub(crate) const REPORT: HeaderName = HeaderName::from_static("x-steady-report");
 const OFF: HeaderName = HeaderName::from_static("x-steady");
 /// Nobody means to wait longer: what is longer is a slip of the unit.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -25,6 +28,10 @@ pub(crate) struct Wishes {
     pub(crate) profile: Option<ProfileChoice>,
     /// No longer wait than this.
     pub(crate) patience: Option<Duration>,
+    /// The client leaves when nothing came for so long: no wait is to outlast that.
+    pub(crate) limit: Option<Duration>,
+    /// The head of the answer tells how the call went.
+    pub(crate) report: bool,
     /// Nothing is sent again, nothing changed.
     pub(crate) off: bool,
 }
@@ -49,7 +56,7 @@ impl Wishes {
         if !headers.keys().any(is_ours) {
             return Ok(Self::default());
         }
-        let known = [PROFILE, PATIENCE, OFF, TOKEN_HEADER];
+        let known = [PROFILE, PATIENCE, LIMIT, REPORT, OFF, TOKEN_HEADER];
         // Of a relay's mark no client has to know.
         let unknown = |name: &&HeaderName| is_ours(name) && !known.contains(name) && **name != HOPS;
         if let Some(name) = headers.keys().find(unknown) {
@@ -57,7 +64,14 @@ impl Wishes {
             return Err(refusal(name, "is none that this relay knows", format!("there are {names}")));
         }
         let profile = text(headers, &PROFILE)?.map(|name| profile(name, config)).transpose()?;
-        let patience = text(headers, &PATIENCE)?.map(patience).transpose()?;
+        let time =
+            |name: HeaderName| text(headers, &name)?.map(|given| time(name.clone(), given)).transpose();
+        let (patience, limit) = (time(PATIENCE)?, time(LIMIT)?);
+        let report = match text(headers, &REPORT)? {
+            None => false,
+            Some("call") => true,
+            Some(_) => return Err(refusal(&REPORT, "can only say `call`", "leave it out for no report")),
+        };
         let off = match text(headers, &OFF)? {
             None => false,
             Some("off") => true,
@@ -67,7 +81,7 @@ impl Wishes {
             let hint = "send `x-steady: off` alone, or leave it out";
             return Err(refusal(&OFF, "leaves nothing for the other x-steady headers to say", hint));
         }
-        Ok(Self { profile, patience, off })
+        Ok(Self { profile, patience, limit, report, off })
     }
 }
 
@@ -90,10 +104,10 @@ fn profile(name: &str, config: &Config) -> Result<ProfileChoice, Refusal> {
     Err(refusal(&PROFILE, "names no profile", format!("there are auto, {known}")))
 }
 
-fn patience(text: &str) -> Result<Duration, Refusal> {
-    let time = duration(text).map_err(|error| refusal(&PATIENCE, error.why, error.allowed))?;
+fn time(header: HeaderName, text: &str) -> Result<Duration, Refusal> {
+    let time = duration(text).map_err(|error| refusal(&header, error.why, error.allowed))?;
     if time > LONGEST {
-        return Err(refusal(&PATIENCE, "is too long", "allowed is 0s to 7d"));
+        return Err(refusal(&header, "is too long", "allowed is 0s to 7d"));
     }
     Ok(time)
 }
@@ -123,7 +137,11 @@ mod tests {
         assert_eq!(of(&[("x-steady-profile", "auto")]).unwrap().profile, Some(ProfileChoice::Auto));
         let patience = Some(Duration::from_millis(1500));
         assert_eq!(of(&[("x-steady-patience", " 1.5s ")]), Ok(Wishes { patience, ..none.clone() }));
-        assert_eq!(of(&[("x-steady", "off")]), Ok(Wishes { off: true, ..none }));
+        let limit = Some(Duration::from_secs(30));
+        assert_eq!(of(&[("x-steady-limit", "30s")]), Ok(Wishes { limit, ..none.clone() }));
+        assert_eq!(of(&[("x-steady", "off")]), Ok(Wishes { off: true, ..none.clone() }));
+        let lines = [("x-steady", "off"), ("x-steady-report", "call")];
+        assert_eq!(of(&lines), Ok(Wishes { off: true, report: true, ..none }));
     }
 
     #[test]
@@ -134,6 +152,8 @@ mod tests {
             (&[("x-steady-patience", "30")], "`x-steady-patience` has no unit"),
             (&[("x-steady-patience", "8d")], "`x-steady-patience` is too long"),
             (&[("x-steady-patience", "1s"), ("x-steady-patience", "1s")], "was sent twice"),
+            (&[("x-steady-limit", "30")], "`x-steady-limit` has no unit"),
+            (&[("x-steady-report", "all")], "`x-steady-report` can only say `call`"),
             (&[("x-steady", "on")], "`x-steady` can only say `off`"),
             (&[("x-steady", "off"), ("x-steady-patience", "1s")], "leaves nothing"),
             (&[("x-steady-pateince", "1s")], "`x-steady-pateince` is none that this relay knows"),

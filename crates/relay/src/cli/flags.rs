@@ -122,6 +122,7 @@ impl Flags {
 /// Which flags do something for which verb; elsewhere they are refused. `serve` has all.
 pub(super) const FLAGS_OF: &[(&[&str], &[&str])] = &[
     (&["run"], OF_RUN),
+    (&["session"], OF_RUN),
     (&["setup"], &["listen", "port", "config", "env_file", "state_dir"]),
     (&["undo"], &["state_dir"]),
     (&["send"], OF_SEND),

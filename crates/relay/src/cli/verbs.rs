@@ -35,6 +35,12 @@ pub enum Verb {
     /// pass through.
     #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Hold a session at a relay for a program that asks by lines of JSON: the relay that runs, or one of its own.
+    ///
+    /// For libraries, such as the package for Python. Questions are read from standard input, each is answered by a line
+    /// on standard output, and the session ends with its input, however the program ends. Ctrl-C is for the program.
+    #[command(after_help = SESSION_EXAMPLES, after_long_help = SESSION_EXAMPLES)]
+    Session(Session),
     /// Point clients at the relay for good, by their own settings files; `undo` takes it back.
     ///
     /// Shows the changes, asks, and writes key by key; all else in a file stays as it is. What a client asked so far
@@ -207,6 +213,17 @@ pub struct Run {
     pub command: Vec<OsString>,
 }
 
+/// The session to hold.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Session {
+    /// Start a relay of the program's own, also where one could be joined
+    #[arg(long)]
+    pub own: bool,
+    /// What the program is called, for people who look
+    #[arg(long, value_name = "NAME", default_value = "session")]
+    pub client: String,
+}
+
 const SERVE_EXAMPLES: &str = "Examples:
   steady-relay serve --port 9000
   steady-relay serve --upstream https://api.example.com/v1 --profile patient";
@@ -218,6 +235,13 @@ ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL and their like.
 Examples:
   steady-relay run -- codex exec \"fix the failing test\"
   steady-relay run --profile patient -- python job.py";
+
+const SESSION_EXAMPLES: &str =
+    "Exit codes: 0 its input has ended; 1 it could not be held; 2 wrong usage or settings.
+
+Examples:
+  echo '{\"id\":1,\"ask\":\"stats\"}' | steady-relay session
+  echo '{\"id\":1,\"ask\":\"stats\"}' | steady-relay session --own";
 
 #[cfg(feature = "history")]
 const WHY_EXAMPLES: &str = "Exit codes: 0 told; 1 there is no such call, or no history; 2 wrong settings.

@@ -16,6 +16,7 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use relay_core::config::Secret;
 use serde::de::DeserializeOwned;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::SessionKey;
@@ -31,6 +32,9 @@ const WITHIN: Duration = Duration::from_secs(2);
 const LONGEST: usize = 1 << 20;
 /// How often a relay that went away is looked for: at first, and at last.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
+/// How long a relay may take to give a session more upstreams.
+const CHANGES: Duration = Duration::from_secs(5);
 
 /// How long calls of a client that is gone may take to end.
 const SETTLES: Duration = Duration::from_millis(500);
@@ -120,8 +124,10 @@ impl Running {
         let (Opened { key, .. }, line) = self.door.open(&wanted).await?;
         let wanted = Wanted { key: Some(key), ..wanted };
         let seen = Arc::<Mutex<Seen>>::default();
-        let keeper = tokio::spawn(keep(self.door.clone(), wanted, line, Arc::clone(&seen)));
-        Ok(Joined { door: self.door, key, seen, keeper })
+        let (changes, changed) = mpsc::channel(1);
+        let kept = Kept { wanted, line, changed, seen: Arc::clone(&seen) };
+        let keeper = tokio::spawn(kept.keep(self.door.clone()));
+        Ok(Joined { door: self.door, key, seen, keeper, changes })
     }
 }
 
@@ -132,6 +138,14 @@ pub struct Joined {
     key: SessionKey,
     seen: Arc<Mutex<Seen>>,
     keeper: JoinHandle<()>,
+    changes: mpsc::Sender<Change>,
+}
+
+/// The session is to be this one from now on.
+#[derive(Debug)]
+struct Change {
+    wanted: Wanted,
+    done: oneshot::Sender<Result<(), NotJoined>>,
 }
 
 /// What its calls came to.
@@ -144,6 +158,24 @@ struct Seen {
 }
 
 impl Joined {
+    /// Makes it the session that is wanted now, under the key that it has. Calls of it that are open go on, and none that
+    /// comes meanwhile is refused.
+    ///
+    /// # Errors
+    /// [`NotJoined`] where the relay does not let us, or is not there for now. The session is then what it was.
+    pub async fn change(&self, wanted: Wanted) -> Result<(), NotJoined> {
+        let wanted = Wanted { key: Some(self.key), ..wanted };
+        let (done, outcome) = oneshot::channel();
+        let changed = async {
+            self.changes.send(Change { wanted, done }).await.ok()?;
+            outcome.await.ok()
+        };
+        match tokio::time::timeout(CHANGES, changed).await {
+            Ok(Some(outcome)) => outcome,
+            Ok(None) | Err(_) => Err(self.door.nobody(&"it went away with the session")),
+        }
+    }
+
     /// How the session is; `None` where the relay does not tell, as while it restarts.
     pub async fn page(&self) -> Option<Page> {
         let path = format!("{PATH}/{}", self.key);
@@ -188,28 +220,70 @@ fn seen(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Holds the session, and asks for it again where the relay went away with it.
-async fn keep(door: Door, wanted: Wanted, mut line: Incoming, sums: Arc<Mutex<Seen>>) {
-    loop {
-        // A relay that stops says at last what the session came to there.
-        if let Ok(Page { sums: last, .. }) = serde_json::from_slice(&first_line(&mut line).await) {
-            seen(&sums).now = last;
+/// What a keeper keeps.
+struct Kept {
+    wanted: Wanted,
+    line: Incoming,
+    changed: mpsc::Receiver<Change>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Kept {
+    /// Holds the session, and asks for it again where the relay went away with it.
+    async fn keep(mut self, door: Door) {
+        loop {
+            let change = tokio::select! {
+                biased;
+                () = ends(&mut self.line, &self.seen) => None,
+                change = self.changed.recv() => change,
+            };
+            match change {
+                Some(change) => self.change(&door, change).await,
+                None => self.again(&door).await,
+            }
         }
-        while let Some(Ok(_nothing_new)) = line.frame().await {}
+    }
+
+    /// Opens it anew while it is held: it is taken over, and never gone in between.
+    async fn change(&mut self, door: &Door, Change { wanted, done }: Change) {
+        let outcome = match door.open(&wanted).await {
+            Ok((opened, line)) => {
+                self.wanted = wanted;
+                self.opened(&opened, line);
+                Ok(())
+            }
+            Err(why) => Err(why),
+        };
+        // Whoever asked may have given up on it.
+        let _told = done.send(outcome);
+    }
+
+    async fn again(&mut self, door: &Door) {
         let mut pause = AGAIN.0;
-        let (opened, again) = loop {
+        loop {
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(AGAIN.1);
-            if let Ok(opened) = door.open(&wanted).await {
-                break opened;
+            if let Ok((opened, line)) = door.open(&self.wanted).await {
+                return self.opened(&opened, line);
             }
-        };
+        }
+    }
+
+    fn opened(&mut self, opened: &Opened, line: Incoming) {
         if !opened.resumed {
-            let mut seen = seen(&sums);
+            let mut seen = seen(&self.seen);
             seen.before = seen.before.and(std::mem::take(&mut seen.now));
         }
-        line = again;
+        self.line = line;
     }
+}
+
+/// Waits until the relay lets go of the session. One that stops says at last what the session came to there.
+async fn ends(line: &mut Incoming, sums: &Mutex<Seen>) {
+    if let Ok(Page { sums: last, .. }) = serde_json::from_slice(&first_line(line).await) {
+        seen(sums).now = last;
+    }
+    while let Some(Ok(_nothing_new)) = line.frame().await {}
 }
 
 impl Door {

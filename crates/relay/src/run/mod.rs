@@ -13,6 +13,7 @@ mod codex;
 mod files;
 mod gemini;
 pub mod join;
+pub mod lines;
 mod opencode;
 mod title;
 mod variables;
@@ -63,7 +64,9 @@ impl RelayAddr {
         format!("{}/to/{name}{version}", self.base())
     }
 
-    fn is(self, upstream: &Upstream) -> bool {
+    /// Whether requests to this upstream would come back to it.
+    #[must_use]
+    pub fn is(self, upstream: &Upstream) -> bool {
         upstream.is_at(&[SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))])
     }
 }

@@ -34,7 +34,7 @@ use crate::words::{door, lang, settings};
 /// The most that are open at once: nobody starts so many clients.
 const MOST: usize = 256;
 /// The most upstreams that one has, and the longest name of one.
-const MOST_UPSTREAMS: usize = 16;
+pub const MOST_UPSTREAMS: usize = 16;
 const LONGEST_NAME: usize = 64;
 
 /// How long a relay that has just begun waits for the session of a call: programs that had one at the relay before it
@@ -155,7 +155,7 @@ impl Session {
 
 /// The upstream for a base URL of a client's own: paths are appended as the client would, and its credential goes
 /// there as the client itself would send it.
-pub(crate) fn forwarding(url: &str) -> Result<Upstream, Invalid> {
+pub fn forwarding(url: &str) -> Result<Upstream, Invalid> {
     let mut upstream = Upstream::parse("own", url)?;
     upstream.name = label(&upstream.url.authority()).into();
     upstream.v1 = V1::Keep;

@@ -42,6 +42,8 @@ A client can change one call by headers, which are never forwarded. What they ca
 | --- | --- |
 | `x-steady-profile: NAME` | this profile, in place of all that would choose another; a route's numbers do not apply |
 | `x-steady-patience: 30s` | no longer wait between sends than this, whatever the client is known to bear |
+| `x-steady-limit: 30s` | the client hangs up when nothing came for so long: no wait outlasts that; a limit that is known of the client anyway comes first |
+| `x-steady-report: call` | the head of the answer tells how the call went, as JSON in a header of the same name ([python.md](python.md#the-report)) |
 | `x-steady: off` | nothing is sent again and nothing is changed: the call passes through as it is |
 
 ";

@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 #[cfg(feature = "history")]
 mod history;
 pub(crate) mod man;
+mod own;
 mod private;
 pub(crate) mod replay;
 pub(crate) mod run;
@@ -17,6 +18,7 @@ pub(crate) mod selftest;
 pub(crate) mod send;
 pub(crate) mod serve;
 pub(crate) mod service;
+pub(crate) mod session;
 pub(crate) mod setup;
 mod signals;
 pub(crate) mod snapshots;

@@ -6,22 +6,19 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use relay_core::Listen;
-use relay_core::config::{Config, LogLevel, Secret};
-use steady_relay::app::{Parts, Relay};
+use relay_core::config::Config;
 use steady_relay::cli::{self, Flags};
 use steady_relay::clock::{Clock as _, SystemClock};
 use steady_relay::files::Files;
-use steady_relay::history::{self, Recorder};
+use steady_relay::history::Recorder;
 use steady_relay::observe::log::Log;
-use steady_relay::observe::{Notice, Observer};
-use steady_relay::proxy::SystemProxies;
 use steady_relay::run::join::{NotJoined, Running};
 use steady_relay::run::{self, Link, Plan, RelayAddr, SessionKey, Surroundings, Watch, closing_line};
-use steady_relay::settings::{Loaded, Shown};
+use steady_relay::settings::Loaded;
 use steady_relay::words;
 
-use super::{Failure, block_on, failed, files, listen, load, say, session_key, targets, tls_config};
+use super::own::{Own, OwnRelay, tell_why, wants_its_own};
+use super::{Failure, block_on, failed, files, load, say, session_key};
 
 /// Runs the client; its exit code is ours.
 pub(crate) fn run(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
@@ -45,7 +42,7 @@ async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
     };
     let start = Start { program, arguments, key: session_key()? };
     let own = || start.with_a_relay_of_its_own(flags, config.clone(), notices);
-    let ready = match wants_its_own(flags, client, &shown) {
+    let ready = match wants_its_own(flags, client.own, &shown) {
         Some(why) => {
             tell_why(&config, why);
             own().await?
@@ -81,34 +78,6 @@ async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
     match ended {
         Ok(ended) => Ok(u8::try_from(ended.exit_code()).unwrap_or(1)),
         Err(error) => Err(failed(error.exit_code(), &error)),
-    }
-}
-
-/// Why no relay is joined, for those who look into it.
-fn tell_why(config: &Config, why: &str) {
-    if config.log.level >= LogLevel::Debug {
-        say(&format!("steady-relay: [own] {why}"));
-    }
-}
-
-/// Why the client gets a relay of its own without looking for another: somebody said so, or said how its relay is to
-/// be, which one that runs would not heed.
-fn wants_its_own(flags: &Flags, client: &cli::Run, shown: &[Shown]) -> Option<&'static str> {
-    // These say where a relay is, who may use it and how it reaches the world, which holds for one that runs as well;
-    // the log is its own affair, https is for clients that were told of it, and the language is that of what we say.
-    let is_neutral = |set: &Shown| {
-        let neutral = ["listen", "port", "token", "state_dir", "proxy", "ca_file", "tls", "lang"];
-        set.section == "[log]" || neutral.contains(&set.key.as_str())
-    };
-    let by_variable = |set: &&Shown| !is_neutral(set) && std::env::var_os(&set.origin).is_some();
-    if client.own {
-        Some("--own")
-    } else if (Flags { lang: None, ..flags.clone() }) != Flags::default() {
-        Some("a flag says how the relay is to be")
-    } else if shown.iter().find(by_variable).is_some() {
-        Some("a variable of the environment says how the relay is to be")
-    } else {
-        None
     }
 }
 
@@ -159,51 +128,16 @@ impl Start<'_> {
     async fn with_a_relay_of_its_own(
         &self,
         flags: &Flags,
-        mut config: Config,
-        mut notices: Vec<String>,
+        config: Config,
+        notices: Vec<String>,
     ) -> Result<Ready, Failure> {
-        let (tls, tls_notices) = tls_config(&config)?;
-        notices.extend(tls_notices);
-        // Its client is pointed at loopback, wherever a relay that serves many listens, and the port that clients are
-        // pointed at for good stays free.
-        config.listen = Listen::Localhost;
-        if flags.port.is_none() {
-            config.port = 0;
-        }
-        if flags.state_dir.is_none() {
-            // It leaves nothing behind, unless it is told to.
-            config.state_dir = None;
-        }
-        // The client's arguments show the key to others on the machine, so it takes the token's place.
-        config.token = config.token.map(|_| Secret::new(self.key.to_string()));
-        let bound = listen(&config)?;
-        let targets = targets(&config, &bound.addresses()).await?;
-        let relay = RelayAddr { port: bound.port, key: self.key, has_upstream: config.upstream.is_some() };
-        let plan = self.plan(relay)?;
-        let clock = Arc::new(SystemClock);
-        // The terminal is the client's; a file is free.
-        let log = Log::start(&config.log, clock.clone(), false).map_err(|error| failed(2, &error))?;
-        let log = Arc::new(log);
-        let told_by = Arc::clone(&log);
-        let told = move |words: String| {
-            told_by.notice(&Notice::Advice(words::start::note(words::lang(), &words)));
-        };
-        let recorder = history::start(&config, "run", clock.clone(), told)
-            .map_err(|error| failed(2, &words::history::no_thread(words::lang(), &error.to_string())))?;
-        let relay = Relay::start(Parts {
-            config,
-            targets,
-            tls,
-            clock,
-            observers: vec![log.clone() as Arc<dyn Observer>],
-            recorder: Some(Arc::clone(&recorder)),
-            sockets: bound.sockets,
-            system_proxies: SystemProxies::found(),
-            https: None,
-        });
-        relay.show_log(log.tail());
+        let bound = Own::bind(flags, config, self.key).await?;
+        let plan = self.plan(bound.addr(self.key))?;
+        let (relay, own_notices) = bound.start()?;
+        let OwnRelay { relay, log, recorder } = relay;
         let holder = relay.sessions().open(&plan.wanted(self.key));
         let holder = holder.map_err(|error| failed(1, &error))?;
+        let notices = notices.into_iter().chain(own_notices).collect();
         Ok(Ready { plan, link: Link::Own(Box::new(relay), holder), notices, own: Some((log, recorder)) })
     }
 }

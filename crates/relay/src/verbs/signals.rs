@@ -47,6 +47,24 @@ impl Signals {
     }
 }
 
+impl Signals {
+    /// Waits until somebody ends this program. Ctrl-C on a terminal is for the program that it serves.
+    #[cfg(unix)]
+    pub(super) async fn terminated(&mut self) {
+        if self.terminate.recv().await.is_none() {
+            std::future::pending().await
+        }
+    }
+
+    /// The same where that cannot be told.
+    #[cfg(not(unix))]
+    pub(super) async fn terminated(&mut self) {
+        loop {
+            self.next().await;
+        }
+    }
+}
+
 /// SIGHUP, where the system has it.
 pub(super) struct Hangups {
     #[cfg(unix)]

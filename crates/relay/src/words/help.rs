@@ -193,6 +193,23 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
         "已知的客户端：codex、claude、gemini、opencode、aider。其他程序会得到 SDK 读取的变量：OPENAI_BASE_URL、ANTHROPIC_BASE_URL、GOOGLE_GEMINI_BASE_URL 等",
     ),
     (
+        "Hold a session at a relay for a program that asks by lines of JSON: the relay that runs, or one of its own",
+        "为程序保持一个中继会话，以 JSON 行问答：使用已在运行的中继，或单独启动一个",
+    ),
+    (
+        "For libraries, such as the package for Python. Questions are read from standard input, each is answered by a line on standard output, and the session ends with its input, however the program ends. Ctrl-C is for the program",
+        "供程序库使用，例如 Python 包。从标准输入读取问题，每个问题在标准输出上以一行作答；无论程序如何结束，输入结束时会话也随之结束。Ctrl-C 由该程序处理",
+    ),
+    (
+        "Exit codes: 0 its input has ended; 1 it could not be held; 2 wrong usage or settings",
+        "退出码：0 输入已结束；1 无法保持会话；2 用法或设置有误",
+    ),
+    (
+        "Start a relay of the program's own, also where one could be joined",
+        "即使可以加入已有的中继，也为该程序单独启动一个",
+    ),
+    ("What the program is called, for people who look", "程序的名称，供查看的人识别"),
+    (
         "Start a relay of the client's own, also where one could be joined",
         "即使可以加入已有的中继，也为该客户端单独启动一个",
     ),

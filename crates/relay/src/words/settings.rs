@@ -630,6 +630,8 @@ const PATTERNS: &[(&str, &str)] = &[
     ("there are {}", "可用的有 {0}"),
     ("can only say `off`", "只能是 `off`"),
     ("leave it out for the usual care", "去掉它即按通常方式处理"),
+    ("can only say `call`", "只能是 `call`"),
+    ("leave it out for no report", "不需要报告就去掉它"),
     ("leaves nothing for the other x-steady headers to say", "使其他 x-steady 请求头失去意义"),
     ("send `x-steady: off` alone, or leave it out", "只发送 `x-steady: off`，或去掉它"),
     ("was sent twice", "发送了两次"),

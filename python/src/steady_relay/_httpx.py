@@ -1,0 +1,256 @@
+"""``Transport`` and ``AsyncTransport``: how clients of httpx, and of httpx2, send their requests through a relay.
+
+Both libraries have the same classes under two names; the request that comes says whose it is, and gets a response of
+the same. So neither has to be installed, and neither is imported before it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from . import _report, _wishes
+from ._relay import NotCarried, Relay
+from ._report import CallReport
+from ._wishes import Time, Wishes
+from .errors import CallFailed, DirectWarning, kind_of
+
+if TYPE_CHECKING:
+    import httpx
+    import httpx2
+
+    class _Base(httpx.BaseTransport, httpx2.BaseTransport):
+        def handle_request(self, request: Any) -> Any: ...
+
+    class _AsyncBase(httpx.AsyncBaseTransport, httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, request: Any) -> Any: ...
+else:
+    _Base = object
+    _AsyncBase = object
+
+#: The libraries, and where to find them.
+_LIBRARIES = ("httpx", "httpx2")
+
+
+class _Carrier:
+    """What both transports do that needs no waiting."""
+
+    def __init__(
+        self,
+        *,
+        patience: Time | None = None,
+        profile: str | None = None,
+        raises: bool = False,
+        relay: Relay | None = None,
+        direct: Any = None,
+    ) -> None:
+        self._usual = Wishes(patience, profile)
+        self._raises = raises
+        self._own_relay = relay
+        self._direct = direct
+        self._inner: dict[str, Any] = {}
+
+    @property
+    def _relay(self) -> Relay:
+        return self._own_relay or Relay.shared()
+
+    def _unfit(self, request: Any) -> bool:
+        """Whether it goes to its service without the relay, which is said."""
+        if request.url.scheme not in ("http", "https"):
+            return True
+        why = _wishes.unfit(request.method, str(request.url), request.headers)
+        if why is not None:
+            self._say(request, why)
+        return why is not None
+
+    def _say(self, request: Any, why: str) -> None:
+        origin = _wishes.origin(str(request.url))
+        warnings.warn(f"{origin} is asked without the relay: {why}", DirectWarning, stacklevel=3)
+
+    def _carried(self, base: str, request: Any) -> Any:
+        """The request for the relay; the caller's own stays as it is."""
+        library = _library(request)
+        place = library.URL(base)
+        url = place.copy_with(raw_path=place.raw_path + request.url.raw_path)
+        headers = request.headers.copy()
+        headers["host"] = place.netloc.decode("ascii")
+        wishes = _wishes.now(self._usual)
+        timeout = request.extensions.get("timeout") or {}
+        for name, value in wishes.headers(timeout.get("read")).items():
+            headers[name] = value
+        return library.Request(
+            request.method, url, headers=headers, stream=request.stream, extensions=request.extensions
+        )
+
+    def _report(self, response: Any) -> CallReport | None:
+        """Takes the report from where only we look for it."""
+        report = _report.read(response.headers.get(_report.HEADER))
+        if _report.HEADER in response.headers:
+            del response.headers[_report.HEADER]
+        response.extensions = {**response.extensions, "steady_relay": report}
+        return report
+
+    def _kind(self, report: CallReport | None) -> type[CallFailed] | None:
+        return kind_of(report) if report is not None and self._raises else None
+
+
+class Transport(_Carrier, _Base):
+    """A transport for ``httpx.Client`` and ``httpx2.Client`` whose requests go through a relay.
+
+    ``patience`` and ``profile`` are wishes for all calls; ``raises``: a call that the relay gives up is an error, in
+    place of the answer that comes then; ``relay``: another than this process shares; ``direct``: the transport for
+    what the relay cannot carry.
+    """
+
+    def handle_request(self, request: Any) -> Any:
+        base = None if self._unfit(request) else self._base(request)
+        if base is None:
+            return self._transport(request, "direct").handle_request(request)
+        transport, library = self._transport(request, "relay"), _library(request)
+        try:
+            response = transport.handle_request(self._carried(base, request))
+        except library.ConnectError:
+            # Nothing was sent, since nobody listened.
+            self._relay.lost(base)
+            base = self._relay.base(_wishes.origin(str(request.url)))
+            response = transport.handle_request(self._carried(base or "", request))
+        report = self._report(response)
+        kind = self._kind(report)
+        if kind is not None and report is not None:
+            response.read()
+            response.close()
+            raise _error(library, kind, report, request, response)
+        return response
+
+    def _base(self, request: Any) -> str | None:
+        try:
+            return self._relay.base(_wishes.origin(str(request.url)))
+        except NotCarried as error:
+            self._say(request, str(error))
+            return None
+
+    def _transport(self, request: Any, to: str) -> Any:
+        library = _library(request)
+        if to == "direct" and self._direct is not None:
+            return self._direct
+        kept = f"{to} {library.__name__}"
+        if kept not in self._inner:
+            made = library.HTTPTransport() if to == "direct" else library.HTTPTransport(**_loopback(library))
+            made = self._inner.setdefault(kept, made)
+        return self._inner[kept]
+
+    def close(self) -> None:
+        for transport in [*self._inner.values(), *([self._direct] if self._direct is not None else [])]:
+            transport.close()
+        self._inner.clear()
+
+    def __enter__(self) -> Transport:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> None:
+        self.close()
+
+
+class AsyncTransport(_Carrier, _AsyncBase):
+    """The same for ``httpx.AsyncClient`` and ``httpx2.AsyncClient``."""
+
+    async def handle_async_request(self, request: Any) -> Any:
+        base = None if self._unfit(request) else await self._base(request)
+        if base is None:
+            return await self._transport(request, "direct").handle_async_request(request)
+        transport, library = self._transport(request, "relay"), _library(request)
+        try:
+            response = await transport.handle_async_request(self._carried(base, request))
+        except library.ConnectError:
+            # Nothing was sent, since nobody listened.
+            await _apart(self._relay.lost, base)
+            base = await self._base(request)
+            response = await transport.handle_async_request(self._carried(base or "", request))
+        report = self._report(response)
+        kind = self._kind(report)
+        if kind is not None and report is not None:
+            await response.aread()
+            await response.aclose()
+            raise _error(library, kind, report, request, response)
+        return response
+
+    async def _base(self, request: Any) -> str | None:
+        origin, relay = _wishes.origin(str(request.url)), self._relay
+        try:
+            return relay.base(origin) if relay.knows(origin) else await _apart(relay.base, origin)
+        except NotCarried as error:
+            self._say(request, str(error))
+            return None
+
+    def _transport(self, request: Any, to: str) -> Any:
+        library = _library(request)
+        if to == "direct" and self._direct is not None:
+            return self._direct
+        kept = f"{to} {library.__name__}"
+        if kept not in self._inner:
+            options = {} if to == "direct" else _loopback(library)
+            self._inner[kept] = library.AsyncHTTPTransport(**options)
+        return self._inner[kept]
+
+    async def aclose(self) -> None:
+        for transport in [*self._inner.values(), *([self._direct] if self._direct is not None else [])]:
+            await transport.aclose()
+        self._inner.clear()
+
+    async def __aenter__(self) -> AsyncTransport:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> None:
+        await self.aclose()
+
+
+async def _apart(work: Any, *arguments: Any) -> Any:
+    """Away from the loop: a program may have to be started first."""
+    import anyio.to_thread
+
+    return await anyio.to_thread.run_sync(work, *arguments)
+
+
+def _library(request: Any) -> Any:
+    """The library whose request this is, or is derived from."""
+    for kind in type(request).__mro__:
+        name = kind.__module__.partition(".")[0]
+        if name in _LIBRARIES:
+            return importlib.import_module(name)
+    raise TypeError(f"{type(request).__module__}.{type(request).__name__} is no request of httpx or httpx2")
+
+
+def _loopback(library: Any) -> dict[str, Any]:
+    """For connections to the relay: no TLS, so none has to be made ready, no proxy, and as many as the caller wants."""
+    limits = library.Limits(max_connections=None, max_keepalive_connections=100)
+    return {"verify": False, "trust_env": False, "limits": limits}
+
+
+def _error(library: Any, kind: type[CallFailed], report: CallReport, request: Any, response: Any) -> CallFailed:
+    """The error, which is one of the library's as well, so that what catches those catches it."""
+    both = _kinds.get((library.__name__, kind))
+    if both is None:
+        both = type(kind.__name__, (kind, library.TransportError), {"__module__": kind.__module__})
+        both = _kinds.setdefault((library.__name__, kind), both)
+    try:
+        said = response.json()["error"]["message"]
+    except (ValueError, KeyError, TypeError):
+        said = f"{response.status_code} after the relay gave up"
+    error: CallFailed = both(said, report=report, response=response)
+    error.request = request
+    return error
+
+
+_kinds: dict[tuple[str, type[CallFailed]], Any] = {}

@@ -1,0 +1,238 @@
+"""``Session``: a ``requests.Session`` whose requests go through a relay.
+
+Everything that ``requests`` decides it still decides, by the URLs that it was given: redirects, cookies, credentials,
+hooks. Only the connection leads to the relay, below all that, in :class:`Adapter`.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import BaseAdapter, HTTPAdapter
+from requests.utils import get_environ_proxies, select_proxy
+from urllib3.exceptions import NewConnectionError
+
+from . import _report, _wishes
+from ._relay import NotCarried, Relay
+from ._report import CallReport
+from ._wishes import Time, Wishes
+from .errors import DirectWarning, kind_of
+
+#: How a relay's report is kept with a response.
+_REPORT = "_steady_relay_report"
+#: How the caller's request is kept with the one that goes to the relay.
+_CALLERS = "_steady_relay_callers"
+
+
+def report_of(response: Any) -> CallReport | None:
+    """How the call of a response went, of ``requests`` or ``httpx``; ``None`` where it went without a relay."""
+    extensions = getattr(response, "extensions", None)
+    found = extensions.get("steady_relay") if isinstance(extensions, dict) else getattr(response, _REPORT, None)
+    return found if isinstance(found, CallReport) else None
+
+
+class Adapter(HTTPAdapter):
+    """Carries the requests of any ``requests.Session`` through a relay, where it is mounted.
+
+    It takes what ``requests.adapters.HTTPAdapter`` takes, and:
+
+    - ``patience``, ``profile``: how long a call may wait between sends, and how hard the relay tries;
+    - ``raises``: whether a call that the relay gives up is an error also where there is an answer of the service;
+    - ``relay``: another relay than the one that this process shares.
+    """
+
+    __attrs__ = [*HTTPAdapter.__attrs__, "_usual", "_raises"]  # noqa: RUF012
+
+    def __init__(
+        self,
+        *args: Any,
+        patience: Time | None = None,
+        profile: str | None = None,
+        raises: bool = False,
+        relay: Relay | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._usual = Wishes(patience, profile)
+        self._raises = raises
+        self._relay = relay
+        super().__init__(*args, **kwargs)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A relay stays in its process; whoever takes this up uses the one that is shared there.
+        self._relay = None
+        super().__setstate__(state)  # type: ignore[misc]
+
+    def send(
+        self,
+        request: requests.PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: bool | str = True,
+        cert: Any = None,
+        proxies: Mapping[str, str] | None = None,
+    ) -> requests.Response:
+        url, relay = request.url or "", self._relay or Relay.shared()
+        why = _wishes.unfit(request.method or "", url, request.headers)
+        why = why or _unfit(url, verify, cert, proxies)
+        base: str | None = None
+        if why is None:
+            try:
+                base = relay.base(_wishes.origin(url))
+            except NotCarried as error:
+                why = str(error)
+        if why is not None:
+            warnings.warn(f"{_wishes.origin(url)} is asked without the relay: {why}", DirectWarning, stacklevel=2)
+        if base is None:
+            return super().send(request, stream, timeout, verify, cert, proxies)
+        try:
+            return self._carry(base, request, stream, timeout)
+        except requests.exceptions.ConnectionError as error:
+            # Nothing was sent, since nobody listened.
+            if not _nobody_listens(error):
+                raise
+            relay.lost(base)
+        base = relay.base(_wishes.origin(url))
+        return self._carry(base or "", request, stream, timeout)
+
+    def _carry(self, base: str, request: requests.PreparedRequest, stream: bool, timeout: Any) -> requests.Response:
+        carried = request.copy()
+        carried.url = base + request.path_url
+        carried.headers.pop("host", None)
+        carried.headers.update(_wishes.now(self._usual).headers(_read_timeout(timeout)))
+        setattr(carried, _CALLERS, request)
+        try:
+            response = super().send(carried, stream, timeout, True, None, {})
+        except requests.exceptions.RequestException as error:
+            if error.request is carried:
+                error.request = request
+            raise
+        self._judge(response)
+        return response
+
+    def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
+        """Of the request as its caller made it, whatever went to the relay."""
+        callers = getattr(req, _CALLERS, None)
+        if callers is None:
+            return super().build_response(req, resp)
+        line = resp.headers.get(_report.HEADER)
+        resp.headers.pop(_report.HEADER, None)
+        response = super().build_response(callers, resp)
+        setattr(response, _REPORT, _report.read(line))
+        return response
+
+    def _judge(self, response: requests.Response) -> None:
+        """Raises what a call came to that has no answer of a service, or one that the relay gave up on."""
+        report = report_of(response)
+        kind = None if report is None else kind_of(report)
+        if report is None or kind is None or not (report.by_relay or self._raises):
+            return
+        message = _words(response) if report.by_relay else f"{response.status_code} after the relay gave up"
+        raise kind(message, report=report, request=response.request, response=response)
+
+
+class Session(requests.Session):
+    """A ``requests.Session`` whose requests go through a relay, which waits and sends again where that is right.
+
+    What the relay decides comes back as an answer where the service gave one, as it would without this package. Where
+    there is none the call raises :class:`MaxRetriesExceeded`, :class:`TotalTimeoutExceeded` or :class:`ResendRefused`;
+    with ``raises`` it does so as well for answers that the relay gave up on.
+
+    ``patience`` and ``profile`` hold for all calls, and can be given for one: ``session.get(url, patience="5min")``.
+    """
+
+    def __init__(
+        self,
+        *,
+        patience: Time | None = None,
+        profile: str | None = None,
+        raises: bool = False,
+        relay: Relay | None = None,
+    ) -> None:
+        super().__init__()
+        for scheme in ("https://", "http://"):
+            self.mount(scheme, Adapter(patience=patience, profile=profile, raises=raises, relay=relay))
+
+    def request(  # type: ignore[override]
+        self,
+        method: str,
+        url: str,
+        *args: Any,
+        patience: Time | None = None,
+        profile: str | None = None,
+        **kwargs: Any,
+    ) -> requests.Response:
+        with _wishes.asked(patience, profile):
+            return super().request(method, url, *args, **kwargs)
+
+    def mount(self, prefix: str | bytes, adapter: BaseAdapter) -> None:
+        """As in ``requests``: what it is mounted for goes by that adapter, and so past the relay unless it is ours."""
+        if isinstance(self.adapters.get(str(prefix)), Adapter) and not isinstance(adapter, Adapter):
+            words = f"requests to {prefix!s} go without the relay, by the adapter that is mounted for them"
+            warnings.warn(f"{words}; steady_relay.Adapter takes the same arguments", DirectWarning, stacklevel=2)
+        super().mount(prefix, adapter)
+
+    if TYPE_CHECKING:
+
+        def get(self, url: str, **kwargs: Any) -> requests.Response: ...  # type: ignore[override]
+        def options(self, url: str, **kwargs: Any) -> requests.Response: ...  # type: ignore[override]
+        def head(self, url: str, **kwargs: Any) -> requests.Response: ...  # type: ignore[override]
+        def delete(self, url: str, **kwargs: Any) -> requests.Response: ...  # type: ignore[override]
+        def post(self, url: str, data: Any = None, json: Any = None, **kwargs: Any) -> requests.Response: ...  # type: ignore[override]
+        def put(self, url: str, data: Any = None, **kwargs: Any) -> requests.Response: ...  # type: ignore[override]
+        def patch(self, url: str, data: Any = None, **kwargs: Any) -> requests.Response: ...  # type: ignore[override]
+
+
+class CodexRetrySession(Session):
+    """The session of codex-retry: its numbers, and an error where all tries failed."""
+
+    def __init__(
+        self,
+        *,
+        patience: Time | None = None,
+        profile: str | None = "codex-retry",
+        raises: bool = True,
+        relay: Relay | None = None,
+    ) -> None:
+        super().__init__(patience=patience, profile=profile, raises=raises, relay=relay)
+
+
+def _unfit(url: str, verify: bool | str, cert: Any, proxies: Mapping[str, str] | None) -> str | None:
+    """Which argument says how the way to the service is to be: that is the relay's affair."""
+    if urlsplit(url).scheme.lower() == "https":
+        # The file that the environment names is the relay's as well, if it is one of ours.
+        of_environment = (os.environ.get("REQUESTS_CA_BUNDLE"), os.environ.get("CURL_CA_BUNDLE"))
+        if verify is not True and (not verify or verify not in of_environment):
+            return f"verify={verify!r}"
+        if cert is not None:
+            return "cert="
+    if select_proxy(url, proxies) != select_proxy(url, get_environ_proxies(url)):
+        return "proxies="
+    return None
+
+
+def _read_timeout(timeout: Any) -> float | None:
+    read = timeout[1] if isinstance(timeout, tuple) and len(timeout) == 2 else timeout
+    # A `urllib3.Timeout` holds its own.
+    read = getattr(read, "read_timeout", read)
+    return float(read) if isinstance(read, (int, float)) else None
+
+
+def _nobody_listens(error: requests.exceptions.ConnectionError) -> bool:
+    cause = error.args[0] if error.args else None
+    return isinstance(getattr(cause, "reason", cause), NewConnectionError)
+
+
+def _words(response: requests.Response) -> str:
+    """What the relay says, of the form that clients of this service expect."""
+    try:
+        said = response.json()
+        error = said.get("error", said)
+        message = error.get("message", error) if isinstance(error, dict) else error
+    except (ValueError, AttributeError):
+        message = response.text
+    return str(message)
