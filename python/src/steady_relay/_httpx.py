@@ -248,8 +248,9 @@ def _error(library: Any, kind: type[CallFailed], report: CallReport, request: An
         said = response.json()["error"]["message"]
     except (ValueError, KeyError, TypeError):
         said = f"{response.status_code} after the relay gave up"
-    error: CallFailed = both(said, report=report, response=response)
-    error.request = request
+    error: CallFailed = both(said, report=report)
+    # `requests` would ask a response for its request, which this one is given later.
+    error.request, error.response = request, response
     return error
 
 
