@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
+from upstream import Upstream, busy, reply, silent, stream
 
 from steady_relay import (
     AsyncTransport,
@@ -20,7 +21,6 @@ from steady_relay import (
     Transport,
     report_of,
 )
-from upstream import Upstream, busy, reply, silent, stream
 
 LIBRARIES = [httpx, httpx2]
 
@@ -284,9 +284,7 @@ def test_anthropic_async() -> None:
 
     async def ask(up: Upstream) -> None:
         http = httpx2.AsyncClient(transport=AsyncTransport())
-        async with anthropic.AsyncAnthropic(
-            api_key="k", base_url=up.url, http_client=http, max_retries=0
-        ) as client:
+        async with anthropic.AsyncAnthropic(api_key="k", base_url=up.url, http_client=http, max_retries=0) as client:
             ask: dict[str, Any] = {
                 "model": "claude-x",
                 "max_tokens": 9,

@@ -11,7 +11,7 @@ use relay_core::plain;
 use serde::Serialize;
 use serde_json::json;
 use steady_relay::cli::{self, Flags};
-use steady_relay::run::join::{Joined, Running};
+use steady_relay::run::join::{Joined, NotJoined, Running};
 use steady_relay::run::lines::{Answer, Asked, Placed, Ready, Said, VERSION, read};
 use steady_relay::run::{RelayAddr, SessionKey};
 use steady_relay::sessions::said::{NamedUrl, Page, Sums, VERSION as SESSIONS, Wanted};
@@ -145,11 +145,15 @@ enum By {
 }
 
 impl Held<'_> {
+    /// The relay of this user that runs.
+    async fn finds(&self) -> Result<Running, NotJoined> {
+        let Config { port, state_dir, token, .. } = &self.config;
+        Running::find(*port, state_dir.as_deref(), token.as_ref()).await
+    }
+
     /// Joins the relay that runs; why not, where that cannot be.
     async fn joins(&mut self) -> Result<(), String> {
-        let Config { port, state_dir, token, .. } = &self.config;
-        let running = Running::find(*port, state_dir.as_deref(), token.as_ref()).await;
-        let running = running.map_err(|why| why.to_string())?;
+        let running = self.finds().await.map_err(|why| why.to_string())?;
         let key = session_key().map_err(|Failure(_, words)| words)?;
         self.begin(At::Running(running), key).await
     }
@@ -209,12 +213,11 @@ impl Held<'_> {
     }
 
     async fn base(&mut self, url: &str) -> Result<Said, String> {
-        let upstream = forwarding(url).map_err(|why| why.to_string())?;
+        let upstream = forwarding(url).map_err(|why| format!("the URL {why}"))?;
         let Some(relay) = &self.relay else { return Err("there is no relay".to_owned()) };
-        let (own, port) = (matches!(relay, At::Own(..)), relay.port());
-        // The one that clients are pointed at is one, too, and has its own idea of where a request goes.
-        let ports = if own { vec![port] } else { vec![port, self.config.port] };
-        if ports.iter().any(|port| is_at(&upstream, *port)) {
+        let port = relay.port();
+        // The one that clients are pointed at for good is a relay too, and has its own idea of where a request goes.
+        if is_at(&upstream, port) || (is_at(&upstream, self.config.port) && self.finds().await.is_ok()) {
             return Ok(Said::Itself { itself: true });
         }
         let url = upstream.url.to_string();
@@ -242,11 +245,8 @@ impl Held<'_> {
     /// The relay does not answer any more: one that others use may have been stopped for good. Who restarts is found again
     /// under its address, and the session with it; else there is one of our own from now on.
     async fn lost(&mut self) -> Result<Placed, String> {
-        if let Some(At::Running(_)) = &self.relay {
-            let Config { port, state_dir, token, .. } = &self.config;
-            if Running::find(*port, state_dir.as_deref(), token.as_ref()).await.is_err() {
-                self.has_its_own().await.map_err(|Failure(_, words)| words)?;
-            }
+        if matches!(self.relay, Some(At::Running(_))) && self.finds().await.is_err() {
+            self.has_its_own().await.map_err(|Failure(_, words)| words)?;
         }
         self.place().map_err(|Failure(_, words)| words)
     }

@@ -1,0 +1,326 @@
+"""What is started and what is left: forks, threads, signals, a parent that is killed, relays of others."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from upstream import Upstream, busy, reply, stream
+
+import steady_relay
+from steady_relay import DirectWarning, Relay, RelayError, RelayNotStarted, Session
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
+
+
+def until(what: Callable[[], bool], within: float = 10.0) -> bool:
+    """Whether it is so, in that time."""
+    by = time.monotonic() + within
+    while not what():
+        if time.monotonic() > by:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def is_there(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def relays(parent: int | None = None) -> set[int]:
+    """The relays of sessions that this process has started."""
+    ours = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            command = (stat.parent / "cmdline").read_bytes().split(b"\0")
+            above = int(stat.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if b"session" in command and above == (parent or os.getpid()):
+            ours.add(int(stat.parent.name))
+    return ours
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A relay of this user at the usual port, which belongs to nobody's process."""
+    relay = subprocess.Popen([steady_relay.program(), "serve"], stderr=subprocess.PIPE)
+    assert relay.stderr is not None
+    try:
+        while b"listening on" not in relay.stderr.readline():
+            assert relay.poll() is None
+        yield relay
+    finally:
+        relay.kill()
+        relay.wait()
+        relay.stderr.close()
+
+
+def program(text: str) -> subprocess.Popen[str]:
+    """Another Python with this program."""
+    return subprocess.Popen(
+        [sys.executable, "-c", text],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+#: Asks once, and tells the number of its relay.
+ASKS = """
+import sys
+from steady_relay import Relay, Session
+with Session() as session:
+    assert session.get(sys.argv[1] if len(sys.argv) > 1 else {url!r}).status_code == 200
+    print(Relay.shared()._held._process.pid, flush=True)
+    {then}
+"""
+
+
+def test_a_relay_is_started_once_and_ends_with_its_process() -> None:
+    with Upstream() as up:
+        child = program(ASKS.format(url=up.url, then="session.get('%s')" % up.url))
+        out, _ = child.communicate(timeout=30)
+        assert child.returncode == 0
+        assert until(lambda: not is_there(int(out)))
+
+
+def test_a_process_that_is_killed_leaves_nothing() -> None:
+    with Upstream(reply(), stream("data: 1\n\n", ends=False)) as up:
+        then = f"next(session.get({up.url!r}, stream=True).iter_content(None)); print('streams', flush=True); input()"
+        child = program(ASKS.format(url=up.url, then=then))
+        assert child.stdout is not None and child.stdin is not None
+        relay = int(child.stdout.readline())
+        assert child.stdout.readline() == "streams\n" and is_there(relay)
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+        assert until(lambda: not is_there(relay))
+        assert up.seen[1].left.wait(10)
+        child.stdout.close()
+        child.stdin.close()
+
+
+def test_ctrl_c_is_for_the_process_and_not_for_its_relay() -> None:
+    with Upstream() as up:
+        then = f"""
+    import os, signal
+    try:
+        os.killpg(0, signal.SIGINT)
+    except KeyboardInterrupt:
+        print("interrupted", session.get({up.url!r}).status_code, Relay.shared()._held._process.pid)
+"""
+        child = program(ASKS.format(url=up.url, then=then))
+        out, _ = child.communicate(timeout=30)
+        relay, told = out.splitlines()
+        assert told == f"interrupted 200 {relay}"
+        assert until(lambda: not is_there(int(relay)))
+
+
+def test_a_child_has_a_relay_of_its_own_and_its_parents_goes_on() -> None:
+    with Upstream() as up, Session() as session:
+        assert session.get(up.url).status_code == 200
+        before = relays()
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                status = session.get(up.url).status_code
+                held = Relay.shared()._held
+                assert held is not None
+                os.write(write, f"{status} {held._process.pid}".encode())
+            finally:
+                os.kill(os.getpid(), signal.SIGKILL)
+        os.close(write)
+        with os.fdopen(read) as told:
+            status, relay = told.read().split()
+        os.waitpid(child, 0)
+        assert status == "200" and int(relay) not in before
+        assert until(lambda: not is_there(int(relay)))
+        # The parent's is the same, and works.
+        assert session.get(up.url).status_code == 200 and relays() == before
+
+
+def test_a_child_that_outlives_its_parent_does_not_keep_the_parents_relay() -> None:
+    with Upstream() as up:
+        then = """
+    import os, time
+    if os.fork() == 0:
+        time.sleep(30)
+        os._exit(0)
+    os._exit(0)
+"""
+        child = program(ASKS.format(url=up.url, then=then))
+        assert child.stdout is not None and child.stdin is not None
+        relay = int(child.stdout.readline())
+        child.wait()
+        assert until(lambda: not is_there(relay), within=5)
+        os.killpg(child.pid, signal.SIGKILL)
+        child.stdout.close()
+        child.stdin.close()
+
+
+def _ask(url: str) -> tuple[int, int]:
+    with Session() as session:
+        status = session.get(url).status_code
+    held = Relay.shared()._held
+    assert held is not None
+    return status, held._process.pid
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
+def test_workers_of_multiprocessing_leave_nothing(method: str) -> None:
+    with Upstream() as up:
+        Relay.shared().stats()
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            told = pool.map(_ask, [up.url] * 4)
+            pool.close()
+            pool.join()
+        assert [status for status, _ in told] == [200] * 4
+        assert all(until(lambda pid=pid: not is_there(pid)) for _, pid in told)  # type: ignore[misc]
+
+
+def test_threads_that_begin_at_once_start_one_relay() -> None:
+    with Upstream() as up, Relay(own=True) as relay:
+        relay.close()
+        before = relays()
+        fresh = Relay(own=True)
+        barrier = threading.Barrier(8)
+        told: list[object] = []
+
+        def ask() -> None:
+            barrier.wait()
+            with Session(relay=fresh) as session:
+                told.append(session.get(up.url).status_code)
+                told.append(fresh.url)
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(set(told)) == 2 and 200 in told
+        assert len(relays() - before) == 1
+        fresh.close()
+        assert relays() == before
+
+
+def test_a_relay_of_this_user_is_joined_and_lives_on(home: Path) -> None:
+    with serving(home) as served, Upstream(busy(), reply(), busy(), reply()) as up:
+        for _ in range(2):
+            with Relay() as relay:
+                assert relay.joined and "joined" in repr(relay)
+                with Session(relay=relay) as session:
+                    assert session.get(f"{up.url}/v1/models").status_code == 200
+                stats = relay.stats()
+                assert (stats.calls, stats.recovered, stats.sends, stats.lost) == (1, 1, 2, 0)
+                assert relay.url.startswith("http://127.0.0.1:") and relay.base_url(up.url).startswith(relay.url)
+        assert served.poll() is None
+        with Relay(own=True) as own:
+            assert not own.joined and repr(own) == "<Relay own>"
+
+
+def test_a_relay_that_others_stop_is_replaced(home: Path) -> None:
+    with Upstream() as up, Relay() as relay, Session(relay=relay) as session:
+        relay.close()
+    with Upstream() as up, serving(home) as served, Relay() as relay, Session(relay=relay) as session:
+        assert relay.joined and session.get(up.url).status_code == 200
+        served.kill()
+        served.wait()
+        assert session.get(up.url).status_code == 200
+        assert not relay.joined and session.get(up.url).status_code == 200
+
+
+def test_a_relay_that_is_killed_is_started_again() -> None:
+    with Upstream() as up, Relay(own=True) as relay, Session(relay=relay) as session:
+        assert session.get(up.url).status_code == 200
+        assert relay._held is not None
+        os.kill(relay._held._process.pid, signal.SIGKILL)
+        relay._held._process.wait()
+        assert session.get(up.url).status_code == 200
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_many_services_are_reached_and_streams_go_on_meanwhile(home: Path, joined: bool) -> None:
+    gate = threading.Event()
+    with Upstream(stream("data: 1\n\n", "data: 2\n\n", gate=gate), reply()) as up, serving(home):
+        with Relay(own=not joined) as relay, Session(relay=relay) as session:
+            assert relay.joined == joined
+            pieces = session.get(up.url, stream=True).iter_content(None)
+            assert next(pieces) == b"data: 1\n\n"
+            bases = {relay.base_url(f"http://127.0.0.1:{port}") for port in range(1, 40)}
+            assert len(bases) == 39
+            gate.set()
+            assert b"".join(pieces) == b"data: 2\n\n"
+            assert session.get(up.url).status_code == 200
+
+
+def test_what_cannot_be_a_service_is_said(home: Path) -> None:
+    with Relay(own=True) as relay, Session(relay=relay) as session:
+        with pytest.raises(DirectWarning, match="asked without the relay: the URL has no IPv6 address"):
+            session.get("http://[fe80::1%25nowhere]:80/")
+        # The relay itself needs none in between.
+        with serving(home) as served:
+            assert relay.base(f"http://127.0.0.1:{_port(home)}") is None
+            assert session.get(f"http://127.0.0.1:{_port(home)}/healthz").text.strip() == "ok"
+            assert served.poll() is None
+
+
+def _port(home: Path) -> int:
+    line = next(line for line in (home / "config.toml").read_text().splitlines() if line.startswith("port"))
+    return int(line.partition("=")[2])
+
+
+def test_why_there_is_no_relay_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("[relay]\nprot = 1\n")
+    with pytest.raises(RelayNotStarted, match="prot"), Relay(config=wrong):
+        pass
+    monkeypatch.setenv("STEADY_RELAY_PROGRAM", str(tmp_path / "none"))
+    with pytest.raises(RelayNotStarted, match="cannot be started"), Relay():
+        pass
+    monkeypatch.setenv("STEADY_RELAY_PROGRAM", "/bin/true")
+    with pytest.raises(RelayNotStarted, match="ended before it said anything"), Relay():
+        pass
+    closed = Relay()
+    closed.close()
+    with pytest.raises(RelayError, match="closed"):
+        closed.stats()
+
+
+def test_nothing_is_left_open() -> None:
+    def opened() -> set[str]:
+        gc.collect()
+        links = set()
+        for descriptor in Path("/proc/self/fd").iterdir():
+            try:
+                links.add(os.readlink(descriptor))
+            except OSError:
+                continue
+        return {link for link in links if link.startswith(("socket:", "pipe:"))}
+
+    with Upstream() as up:
+        before, running = opened(), relays()
+        for _ in range(3):
+            with Relay(own=True) as relay, Session(relay=relay) as session:
+                for _ in range(5):
+                    session.post(up.url, json={}).raise_for_status()
+        assert until(lambda: len(opened() - before) <= 0), opened() - before
+        assert relays() == running
+    assert socket.getdefaulttimeout() is None
