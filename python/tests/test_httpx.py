@@ -6,7 +6,6 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
-from types import ModuleType
 from typing import Any
 
 import httpx
@@ -192,7 +191,7 @@ ANTHROPIC_EVENTS = (
 )
 
 
-def sdk(name: str) -> ModuleType:
+def sdk(name: str) -> Any:
     return pytest.importorskip(name)
 
 

@@ -95,7 +95,7 @@ with Session() as session:
 
 def test_a_relay_is_started_once_and_ends_with_its_process() -> None:
     with Upstream() as up:
-        child = program(ASKS.format(url=up.url, then="session.get('%s')" % up.url))
+        child = program(ASKS.format(url=up.url, then=f"session.get({up.url!r})"))
         out, _ = child.communicate(timeout=30)
         assert child.returncode == 0
         assert until(lambda: not is_there(int(out)))
@@ -148,9 +148,9 @@ def test_a_child_has_a_relay_of_its_own_and_its_parents_goes_on() -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
         os.close(write)
         with os.fdopen(read) as told:
-            status, relay = told.read().split()
+            answered, relay = told.read().split()
         os.waitpid(child, 0)
-        assert status == "200" and int(relay) not in before
+        assert answered == "200" and int(relay) not in before
         assert until(lambda: not is_there(int(relay)))
         # The parent's is the same, and works.
         assert session.get(up.url).status_code == 200 and relays() == before

@@ -11,6 +11,8 @@ mod endpoint;
 #[cfg(test)]
 mod joined;
 #[cfg(test)]
+mod lines;
+#[cfg(test)]
 mod own;
 #[cfg(test)]
 mod place;

@@ -77,3 +77,62 @@ async fn what_cannot_be_meant_is_refused_with_the_reason() {
     }
     assert_eq!(up.requests().len(), 0);
 }
+
+#[tokio::test]
+async fn a_report_tells_how_the_call_went_and_whose_the_answer_is() {
+    let up = Upstream::start(relay_sim::Script::of([
+        refusal(503, "server_is_overloaded"),
+        Reply::status(404).json(json!({"error": {"message": "none"}})),
+        refusal(503, "server_is_overloaded"),
+    ]))
+    .await
+    .unwrap();
+    let home = Home::with_config(&format!("[profile.interactive]\n{QUICK}[profile.strict]\n{QUICK}"));
+    let relay = home.serve(&["--upstream", &up.url()]).await;
+    let told = async |request: &relay_sim::Request| {
+        let answer = relay.ask(&request.clone().header("X-Steady-Report", "call")).await;
+        let report = answer.header("x-steady-report").unwrap_or_default().to_owned();
+        serde_json::from_str::<serde_json::Value>(&report).unwrap_or_else(|_| panic!("{report}"))
+    };
+    // It was sent again, and the service's own answer came.
+    let passed = told(&turn()).await;
+    assert_eq!(
+        (&passed["v"], &passed["outcome"], &passed["by"]),
+        (&1.into(), &"passed".into(), &"service".into())
+    );
+    let sends = passed["call"]["sends"].as_array().unwrap();
+    assert_eq!((&sends[0]["status"], &sends[0]["failed"]["fault"]), (&503.into(), &"at_capacity".into()));
+    assert_eq!((sends.len(), &sends[1]["status"]), (2, &404.into()));
+    // One that is given up; what may be sent is counted.
+    let strict = turn().header("x-steady-profile", "strict");
+    let gave_up = told(&strict).await;
+    assert_eq!((&gave_up["outcome"], &gave_up["why"]), (&"gave_up".into(), &"sends_spent".into()));
+    assert_eq!(gave_up["call"]["sends"].as_array().unwrap().len(), 3);
+    // One that was no call.
+    let turned_away = told(&turn().header("x-steady-profile", "bach")).await;
+    assert_eq!(
+        turned_away,
+        json!({"v": 1, "outcome": "turned_away", "why": "bad_steady_header", "by": "relay"})
+    );
+    // Who does not ask is not told, and no service hears of it.
+    assert_eq!(relay.ask(&turn()).await.header("x-steady-report"), None);
+    assert!(up.requests().iter().all(|seen| seen.header("x-steady-report").is_none()));
+}
+
+#[tokio::test]
+async fn a_limit_that_a_client_states_for_a_call_bounds_its_waits_and_not_its_sends() {
+    let up = Upstream::start(relay_sim::Script::of([
+        Reply::status(200).json(json!({"ok": 1})).after(std::time::Duration::from_millis(700)),
+        refusal(503, "server_is_overloaded").header("retry-after", 20),
+    ]))
+    .await
+    .unwrap();
+    let relay = Home::new().serve(&["--upstream", &up.url()]).await;
+    // A send may take longer than the margin that an answer of ours would need.
+    let limited = relay_sim::Request::get("/v1/models").header("x-steady-limit", "1s");
+    assert_eq!(relay.ask(&limited).await.status, 200);
+    // Twenty seconds would outlast it, so the service's own word comes at once.
+    let limited = relay_sim::Request::get("/v1/models").header("x-steady-limit", "5s");
+    let answer = relay.ask(&limited).await;
+    assert_eq!((answer.status, answer.header("retry-after")), (503, Some("20")));
+}
