@@ -22,6 +22,7 @@ from steady_relay import (
     CertificateRefused,
     DirectWarning,
     MaxRetriesExceeded,
+    Relay,
     ResendRefused,
     Session,
     TotalTimeoutExceeded,
@@ -272,12 +273,33 @@ def test_how_tls_is_to_be_is_for_the_caller_or_the_relay_and_never_overheard(
         session.get("https://127.0.0.1:1/", **arguments)
 
 
-def test_the_bundle_of_the_environment_is_for_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
-    import certifi
+def test_what_the_environment_names_is_for_a_relay_that_begins_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ssl
 
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", certifi.where())
-    with Session(profile="strict", patience="1ms") as session, pytest.raises(steady_relay.CallFailed):
-        session.get("https://127.0.0.1:1/")
+    import trustme
+
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    with authority.cert_pem.tempfile() as bundle, Upstream(busy(), reply(200, {})) as up:
+        up.wrap(context)
+        url = f"https://127.0.0.1:{up.port}/v1/models"
+        with Relay(own=True) as before, Session(relay=before) as session:
+            before.stats()
+            monkeypatch.setenv("REQUESTS_CA_BUNDLE", bundle)
+            # The relay that runs knows nothing of it.
+            with pytest.raises(DirectWarning, match="verify="):
+                session.get(url)
+        with Relay(own=True) as relay, Session(relay=relay) as session:
+            assert session.get(url).status_code == 200
+    with Upstream(reply(200, {"by": "proxy"})) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        with Relay(own=True) as relay, Session(relay=relay) as session:
+            assert session.get("http://service.example/v1/models").json() == {"by": "proxy"}
+            assert proxy.seen[0].target == "http://service.example/v1/models"
+            monkeypatch.setenv("NO_PROXY", "service.example")
+            with pytest.raises(DirectWarning, match="proxies="):
+                session.get("http://service.example/v1/models")
 
 
 def test_a_certificate_that_nobody_vouches_for_is_an_error_of_tls(session: Session) -> None:

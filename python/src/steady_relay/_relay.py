@@ -144,6 +144,11 @@ class Relay:
                 running.url, running.joined = told["url"], told["joined"]
                 self._bases.clear()
 
+    def environment(self) -> Mapping[str, str]:
+        """The variables that it was started with: they name the proxies on its way, and certificates that it trusts."""
+        with self._lock:
+            return self._running().environment
+
     def stats(self) -> Statistics:
         """What the calls of this process came to so far."""
         with self._lock:
@@ -234,6 +239,7 @@ class _Held:
         if sys.platform == "win32":
             separate = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
         command = [program(), "session", *options]
+        self.environment = _environment()
         try:
             # Apart from our terminal: Ctrl-C is for us, and calls may still be answered then.
             self._process = subprocess.Popen(
@@ -241,7 +247,7 @@ class _Held:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=0,
-                env=_environment(),
+                env=self.environment,
                 **separate,
             )
         except OSError as error:

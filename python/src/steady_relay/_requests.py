@@ -6,7 +6,7 @@ hooks. Only the connection leads to the relay, below all that, in :class:`Adapte
 
 from __future__ import annotations
 
-import os
+import sys
 import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
-from requests.utils import get_environ_proxies, select_proxy
+from requests.utils import get_environ_proxies, select_proxy, should_bypass_proxies
 from urllib3.exceptions import NewConnectionError
 
 from . import _report, _wishes
@@ -78,7 +78,7 @@ class Adapter(HTTPAdapter):
     ) -> requests.Response:
         url, relay = request.url or "", self._relay or Relay.shared()
         why = _wishes.unfit(request.method or "", url, request.headers)
-        why = why or _unfit(url, verify, cert, proxies)
+        why = why or _unfit(url, verify, cert, proxies, relay.environment())
         base: str | None = None
         if why is None:
             try:
@@ -201,18 +201,37 @@ class CodexRetrySession(Session):
         super().__init__(patience=patience, profile=profile, raises=raises, relay=relay)
 
 
-def _unfit(url: str, verify: bool | str, cert: Any, proxies: Mapping[str, str] | None) -> str | None:
-    """Which argument says how the way to the service is to be: that is the relay's affair."""
+def _unfit(
+    url: str,
+    verify: bool | str,
+    cert: Any,
+    proxies: Mapping[str, str] | None,
+    environment: Mapping[str, str],
+) -> str | None:
+    """Which argument asks for another way to the service than the relay goes, which is that of its environment."""
     if urlsplit(url).scheme.lower() == "https":
-        # The file that the environment names is the relay's as well, if it is one of ours.
-        of_environment = (os.environ.get("REQUESTS_CA_BUNDLE"), os.environ.get("CURL_CA_BUNDLE"))
-        if verify is not True and (not verify or verify not in of_environment):
+        bundles = (environment.get("REQUESTS_CA_BUNDLE"), environment.get("CURL_CA_BUNDLE"))
+        if verify is not True and (not verify or verify not in bundles):
             return f"verify={verify!r}"
         if cert is not None:
             return "cert="
-    if select_proxy(url, proxies) != select_proxy(url, get_environ_proxies(url)):
+    if select_proxy(url, proxies) != _proxy(url, environment):
         return "proxies="
     return None
+
+
+def _proxy(url: str, environment: Mapping[str, str]) -> str | None:
+    """The proxy that these variables name for a URL. On other systems than Unix they are not the only place."""
+    if sys.platform in ("win32", "darwin"):
+        return select_proxy(url, get_environ_proxies(url))
+
+    def variable(name: str) -> str | None:
+        return environment.get(name.lower()) or environment.get(name.upper()) or None
+
+    if should_bypass_proxies(url, variable("no_proxy") or ""):
+        return None
+    named = {scheme: variable(f"{scheme}_proxy") for scheme in ("http", "https", "all")}
+    return select_proxy(url, {scheme: proxy for scheme, proxy in named.items() if proxy is not None})
 
 
 def _read_timeout(timeout: Any) -> float | None:
