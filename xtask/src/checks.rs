@@ -3,7 +3,7 @@
 //! Two profiles are built and no more: `dev` for the lints and the tests, `release` for everything that starts
 //! the relay as a program.
 
-use crate::{bench, packages, setup};
+use crate::{bench, packages, python as package, setup};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ enum Done {
     Skipped(String),
 }
 
-const CHECKS: [Check; 18] = [
+const CHECKS: [Check; 19] = [
     Check { name: "setup", what: "real clients in target/test-env", run: setup },
     Check { name: "fmt", what: "formatting", run: fmt },
     Check { name: "clippy", what: "lints", run: clippy },
@@ -46,6 +46,7 @@ const CHECKS: [Check; 18] = [
     },
     Check { name: "unit", what: "tests of the workspace", run: unit },
     Check { name: "otlp", what: "the feature that is off by default", run: otlp },
+    Check { name: "python", what: "the package for Python: its wheel, types and tests", run: python },
     Check { name: "release", what: "the program as it is shipped", run: release },
     Check { name: "dist", what: "packages, installed where nothing else is", run: dist },
     Check { name: "cases", what: "wire cases on the release program", run: cases },
@@ -70,8 +71,9 @@ const CHECKS: [Check; 18] = [
 ];
 
 /// Steps that a later one cannot do without.
-const NEEDS: [(&str, &[&str]); 7] = [
+const NEEDS: [(&str, &[&str]); 8] = [
     ("workflows", &["setup"]),
+    ("python", &["setup"]),
     ("dashboard", &["setup"]),
     ("dist", &["release"]),
     ("cases", &["release"]),
@@ -232,6 +234,14 @@ fn otlp(root: &Path) -> Result<Done> {
     succeed(&mut cargo(root, "clippy -p steady-relay --features otlp --all-targets -- -D warnings"))?;
     succeed(&mut cargo(root, "test -p steady-relay --features otlp --test otlp"))?;
     passed(&mut cargo(root, "test -p steady-relay --features otlp --lib -- otlp opentelemetry"))
+}
+
+fn python(root: &Path) -> Result<Done> {
+    if !cfg!(target_os = "linux") {
+        return Ok(Done::Skipped("its tests look into /proc".to_owned()));
+    }
+    package::check(root)?;
+    Ok(Done::Passed)
 }
 
 fn release(root: &Path) -> Result<Done> {

@@ -3,7 +3,7 @@
 //! ```text
 //! cargo xtask test                   install what the tests need, then run every check
 //! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core workflows dashboard unit release cases
-//!                                    otlp dist peers soak instructions crowd chaos clients)
+//!                                    otlp python dist peers soak instructions crowd chaos clients)
 //! cargo xtask soak --minutes 5       the release program under load for so long; 1 unless said
 //! cargo xtask bench --quick          the release program beside a direct connection and a bare proxy
 //! cargo xtask bench --ws             the same over WebSocket, beside a plain tunnel
@@ -22,7 +22,7 @@
 //! ```
 //!
 //! `setup` brings the real clients into `target/test-env` and what the dashboard is built with into its folder, `checks` is the list of steps in their order,
-//! `fuzz` runs the fuzz targets, `bench` measures, `mutate` breaks, `simulate` plays, `packages` tries what `dist/` makes, `semver` compares interfaces. The
+//! `python` builds and tests the package for Python, `fuzz` runs the fuzz targets, `bench` measures, `mutate` breaks, `simulate` plays, `packages` tries what `dist/` makes, `semver` compares interfaces. The
 //! load of the soak is a program of its own, in `soak/`, and so is what makes the packages, in `dist/`. Nothing here is part of the relay.
 #![expect(clippy::print_stderr, reason = "a chore reports to the terminal it was started from")]
 
@@ -31,6 +31,7 @@ mod checks;
 mod fuzz;
 mod mutate;
 mod packages;
+mod python;
 mod semver;
 mod setup;
 mod simulate;

@@ -46,6 +46,12 @@ const GATEWAY: &str = "litellm.proxy.proxy_server, nacl";
 /// Holds files against their schema.
 const LINTER: &str = "check_jsonschema";
 
+/// What builds and tests the package for Python, apart: the wheel of the day is installed into it. Its folder in the test
+/// environment, and in that the source of `requests`, whose own tests are run.
+pub(crate) const PACKAGE: &str = "package";
+pub(crate) const REQUESTS: &str = "requests-source";
+const PACKAGE_TOOLS: &str = "httpx, httpx2, openai, anthropic, mypy, pytest, pytest_httpbin, trustme";
+
 /// Counts instructions; apart, since it is not to be had on every system.
 const VALGRIND: Program = ("valgrind", "valgrind --tool=callgrind --version", "valgrind");
 
@@ -62,6 +68,7 @@ pub(crate) fn install(root: &Path) -> Result<PathBuf> {
     python_packages(&pins.join("requirements.txt"), &folder.join("python"), SDKS)?;
     python_packages(&pins.join("gateway-requirements.txt"), &folder.join("gateway"), GATEWAY)?;
     python_packages(&pins.join("lint-requirements.txt"), &folder.join("lint"), LINTER)?;
+    package_tools(&root.join("python/tests"), &folder.join(PACKAGE))?;
     node_packages(&pins, &folder.join("node"))?;
     dashboard_packages(&root.join("dashboard"))?;
     Ok(folder)
@@ -118,6 +125,45 @@ fn python_packages(list: &Path, folder: &Path, modules: &str) -> Result<()> {
     // LiteLLM asks for its list of prices otherwise.
     succeed(trial.env("LITELLM_LOCAL_MODEL_COST_MAP", "True"))?;
     mark_made_from(folder, list)
+}
+
+/// What the package for Python is built and tested with; the wheels that it needs where there is no network; and the source
+/// distribution of `requests`.
+fn package_tools(pins: &Path, folder: &Path) -> Result<()> {
+    let list = pins.join("requirements.txt");
+    python_packages(&list, folder, PACKAGE_TOOLS)?;
+    let (wheels, source) = (folder.join("wheels"), folder.join(REQUESTS));
+    let needs = fs::read_to_string(pins.join("runtime-requirements.txt"))?;
+    let requests = needs.lines().find(|line| line.starts_with("requests==")).context("no pin of requests")?;
+    if fs::read_to_string(folder.join("wheels-of")).is_ok_and(|made| made == needs) && source.exists() {
+        return Ok(());
+    }
+    let pip = |line: &str| {
+        let python = folder.join("bin/python");
+        words(
+            pins,
+            &format!(
+                "{} -m pip download --quiet --disable-pip-version-check --no-deps {line}",
+                python.display()
+            ),
+        )
+    };
+    download(|| {
+        let mut command = pip("-r runtime-requirements.txt --dest");
+        command.arg(&wheels);
+        command
+    })?;
+    let archives = folder.join("archives");
+    download(|| {
+        let mut command = pip(&format!("--no-binary requests {requests} --dest"));
+        command.arg(&archives);
+        command
+    })?;
+    let version = requests.trim_start_matches("requests==");
+    let archive = archives.join(format!("requests-{version}.tar.gz"));
+    fs::create_dir_all(&source)?;
+    succeed(words(&source, "tar --strip-components=1 -xzf").arg(archive))?;
+    fs::write(folder.join("wheels-of"), needs).context("cannot mark the wheels")
 }
 
 /// Codex CLI, Claude Code, Gemini CLI and opencode, as the lock file names them. All but Gemini CLI are native programs inside npm
