@@ -68,7 +68,8 @@ fn every_row_says_what_it_is_and_is_shown_by_what_exists() {
             }
             let Some((name, file)) = link(reference) else { panic!("{id}: {reference} is no link") };
             let text = fs::read_to_string(&file).unwrap_or_default();
-            assert!(text.contains(&format!("fn {name}(")), "{id}: no {name} in {}", file.display());
+            let word = if file.extension().is_some_and(|end| end == "py") { "def" } else { "fn" };
+            assert!(text.contains(&format!("{word} {name}(")), "{id}: no {name} in {}", file.display());
         }
     }
 }

@@ -95,8 +95,10 @@ async fn a_program_has_a_relay_of_its_own_as_long_as_its_input_lasts() {
 #[tokio::test]
 async fn a_relay_that_runs_is_joined_and_takes_one_more_upstream_while_calls_go_on() {
     let up = Upstream::start(good()).await.unwrap();
+    let others = Upstream::start(good()).await.unwrap();
     let place = Place::new();
-    let relay = place.serve_at(0, &up, &["--no-upstream"]).await;
+    // Whoever names a service means that one, wherever the relay sends everybody else.
+    let relay = place.serve(&others).await;
     let mut held = Held::start(&place, &["--client", "job.py"]).await;
     assert_eq!(held.ready["joined"], json!(true));
     let base = held.base(&up.url()).await;
@@ -112,6 +114,7 @@ async fn a_relay_that_runs_is_joined_and_takes_one_more_upstream_while_calls_go_
     assert_eq!(keys.len(), 3, "sixteen services for a session");
     let page = relay.session(&key).await.json();
     assert_eq!((&page["client"], &page["sums"]["all_sends"]), (&"job.py".into(), &38.into()));
+    assert!(others.requests().is_empty());
     // The relay itself needs none in between.
     let itself =
         held.ask(&json!({"id": 2, "ask": "base", "url": format!("http://127.0.0.1:{port}/v1")})).await;
