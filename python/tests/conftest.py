@@ -3,11 +3,13 @@ no process, no socket."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,9 +56,22 @@ def _free_port() -> int:
 HOME = _at_home()
 
 
+def wanted(module: str) -> Any:
+    """A module that a test cannot do without: where all that the tests need was installed, it has to be there."""
+    if os.environ.get("STEADY_NEEDS_TOOLS"):
+        return importlib.import_module(module)
+    return pytest.importorskip(module)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _home() -> Iterator[Path]:
     yield HOME
+    from steady_relay._relay import _relays
+
+    started = [held._process for relay in list(_relays) if (held := relay._held) is not None]
+    for relay in list(_relays):
+        relay.close()
+    assert all(process.returncode == 0 for process in started)
     shutil.rmtree(HOME, ignore_errors=True)
 
 

@@ -11,12 +11,14 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
+from conftest import wanted
 from upstream import Upstream, busy, reply, silent, stream
 
 from steady_relay import (
     AsyncTransport,
     DirectWarning,
     MaxRetriesExceeded,
+    Relay,
     Transport,
     report_of,
 )
@@ -121,16 +123,24 @@ def test_a_task_that_is_cancelled_ends_its_call_upstream(library: Any) -> None:
         asyncio.run(ask(up))
 
 
-def test_a_loop_is_not_held_up_while_a_relay_starts(library: Any) -> None:
-    from steady_relay import Relay
+def test_a_loop_is_not_held_up_while_a_relay_starts(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_on = []
+
+    class Watched(Relay):
+        def base(self, url: str) -> str | None:
+            asked_on.append((self.knows(url), threading.current_thread() is threading.main_thread()))
+            return super().base(url)
 
     async def ask(up: Upstream) -> None:
-        with Relay(own=True) as relay:
+        with Watched(own=True) as relay:
             async with library.AsyncClient(transport=AsyncTransport(relay=relay)) as client:
-                assert (await client.get(f"{up.url}/x")).status_code == 200
+                for _ in range(2):
+                    assert (await client.get(f"{up.url}/x")).status_code == 200
 
     with Upstream() as up:
-        asyncio.run(ask(up), debug=True)
+        asyncio.run(ask(up))
+    # Only what is answered at once is asked on the loop's own thread.
+    assert asked_on == [(False, False), (True, True)]
 
 
 # The SDKs. They use httpx2, and take a client of it.
@@ -191,22 +201,18 @@ ANTHROPIC_EVENTS = (
 )
 
 
-def sdk(name: str) -> Any:
-    return pytest.importorskip(name)
-
-
 def openai_client(up: Upstream) -> Any:
     http = httpx2.Client(transport=Transport())
-    return sdk("openai").OpenAI(api_key="sk-1", base_url=f"{up.url}/v1", http_client=http, max_retries=0)
+    return wanted("openai").OpenAI(api_key="sk-1", base_url=f"{up.url}/v1", http_client=http, max_retries=0)
 
 
 def anthropic_client(up: Upstream) -> Any:
     http = httpx2.Client(transport=Transport())
-    return sdk("anthropic").Anthropic(api_key="k", base_url=up.url, http_client=http, max_retries=0)
+    return wanted("anthropic").Anthropic(api_key="k", base_url=up.url, http_client=http, max_retries=0)
 
 
 def test_openai_answers_streams_and_errors() -> None:
-    openai = sdk("openai")
+    openai = wanted("openai")
     with Upstream(busy(), reply(200, RESPONSE), busy(), stream(*OPENAI_EVENTS), reply(401, {"error": {}})) as up:
         with openai_client(up) as client:
             ask = {"model": "gpt-x", "input": "hi"}
@@ -220,7 +226,7 @@ def test_openai_answers_streams_and_errors() -> None:
 
 
 def test_openai_is_told_what_was_given_up_and_does_not_storm() -> None:
-    openai = sdk("openai")
+    openai = wanted("openai")
     with Upstream(busy()) as up:
         http = httpx2.Client(transport=Transport())
         with openai.OpenAI(api_key="sk-1", base_url=f"{up.url}/v1", http_client=http) as client:
@@ -240,7 +246,7 @@ def test_openai_streams_live_and_a_stream_that_is_left_is_left_upstream() -> Non
 
 
 def test_openai_async() -> None:
-    openai = sdk("openai")
+    openai = wanted("openai")
 
     async def ask(up: Upstream) -> None:
         http = httpx2.AsyncClient(transport=AsyncTransport())
@@ -262,7 +268,7 @@ def test_openai_async() -> None:
 
 
 def test_anthropic_answers_streams_and_errors() -> None:
-    anthropic = sdk("anthropic")
+    anthropic = wanted("anthropic")
     answers = [OVERLOADED, reply(200, MESSAGE), OVERLOADED, stream(*ANTHROPIC_EVENTS), OVERLOADED]
     with Upstream(*answers) as up, anthropic_client(up) as client:
         ask: dict[str, Any] = {
@@ -279,7 +285,7 @@ def test_anthropic_answers_streams_and_errors() -> None:
 
 
 def test_anthropic_async() -> None:
-    anthropic = sdk("anthropic")
+    anthropic = wanted("anthropic")
 
     async def ask(up: Upstream) -> None:
         http = httpx2.AsyncClient(transport=AsyncTransport())

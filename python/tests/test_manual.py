@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import wanted
 from test_httpx import RESPONSE
 from upstream import Upstream, reply
 
@@ -17,8 +18,10 @@ def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 5
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
 def test_the_examples_of_the_manual_run(example: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if "openai" in example:
+        wanted("openai")
     with Upstream(reply(200, RESPONSE)) as up:
         exec(compile(example.replace("https://llm.example.com", up.url), str(MANUAL), "exec"), {})
         assert up.seen

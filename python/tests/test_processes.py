@@ -156,6 +156,20 @@ def test_a_child_has_a_relay_of_its_own_and_its_parents_goes_on() -> None:
         assert session.get(up.url).status_code == 200 and relays() == before
 
 
+def test_a_fork_in_the_middle_of_a_question_holds_nobody_up() -> None:
+    with Upstream() as up, Relay(own=True) as relay, Session(relay=relay) as session:
+        # As another thread would that asks just now, and is not there in the child.
+        with relay._lock:
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                status = session.get(up.url).status_code
+                os.kill(os.getpid(), signal.SIGKILL if status == 200 else signal.SIGTERM)
+        _, ended = os.waitpid(child, 0)
+        assert os.WTERMSIG(ended) == signal.SIGKILL
+        assert session.get(up.url).status_code == 200
+
+
 def test_a_child_that_outlives_its_parent_does_not_keep_the_parents_relay() -> None:
     with Upstream() as up:
         then = """

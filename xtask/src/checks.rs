@@ -106,7 +106,7 @@ struct Playing {
 }
 
 /// Makes a test fail that would pass untested for want of a program, all of which `setup` installs.
-const NEEDS_TOOLS: &str = "STEADY_NEEDS_TOOLS";
+pub(crate) const NEEDS_TOOLS: &str = "STEADY_NEEDS_TOOLS";
 
 /// The feature that builds the tests with real clients.
 const CLIENT_TESTS: &str = "--workspace --features steady-relay/client-tests";

@@ -2,6 +2,7 @@
 //!
 //! The program in the wheel is the one of the profile `dev`, which the tests before have built.
 
+use crate::checks::NEEDS_TOOLS;
 use crate::setup::{PACKAGE, REQUESTS};
 use anyhow::{Context as _, Result, ensure};
 use std::fs;
@@ -23,7 +24,8 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     let install = "-m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall";
     succeed(python(&environment, &package, install).arg(&wheel))?;
     let mut tests = python(&environment, &package, "-m pytest -q -p no:cacheprovider");
-    succeed(tests.env("STEADY_SOURCE_OF_REQUESTS", environment.join(REQUESTS)))
+    tests.env("STEADY_SOURCE_OF_REQUESTS", environment.join(REQUESTS)).env(NEEDS_TOOLS, "1");
+    succeed(&mut tests)
 }
 
 fn python(environment: &Path, folder: &Path, line: &str) -> Command {

@@ -80,7 +80,6 @@ pub(crate) struct Opening {
     pub(crate) trace: Option<Trace>,
     pub(crate) session: Option<Arc<Session>>,
     pub(crate) draft: Option<Box<Draft>>,
-    pub(crate) report: Option<Box<CallReport>>,
     /// Its failures count for a breaker: where nothing could stand in for its upstream there is none.
     pub(crate) breaks: bool,
 }
@@ -137,8 +136,7 @@ enum Over {
 
 impl OpenCall {
     pub(crate) fn new(shared: Arc<Shared>, opening: Opening) -> Self {
-        let Opening { id, call, client, body, lane, place, model, trace, session, draft, report, breaks } =
-            opening;
+        let Opening { id, call, client, body, lane, place, model, trace, session, draft, breaks } = opening;
         let idle = match client.limit {
             Some(limit) => shared.config.timeouts.idle.max(limit),
             None => shared.config.timeouts.idle,
@@ -163,9 +161,15 @@ impl OpenCall {
             session,
             carried,
             draft,
-            report,
+            report: None,
             closed: false,
         }
+    }
+
+    /// The same, whose client is told how it goes.
+    pub(crate) fn told(mut self, report: Option<Box<CallReport>>) -> Self {
+        self.report = report;
+        self
     }
 
     /// The call waits in its lane from now on, if it does not yet.

@@ -255,22 +255,9 @@ impl Understood {
                     written: self.written,
                 });
                 let client = self.client;
-                let report = CallReport::wanted(&self.wishes);
-                let opening = Opening {
-                    id,
-                    call,
-                    client,
-                    body,
-                    lane,
-                    place,
-                    model,
-                    trace,
-                    session,
-                    draft,
-                    report,
-                    breaks,
-                };
-                let open = OpenCall::new(Arc::clone(shared), opening);
+                let opening =
+                    Opening { id, call, client, body, lane, place, model, trace, session, draft, breaks };
+                let open = OpenCall::new(Arc::clone(shared), opening).told(CallReport::wanted(&self.wishes));
                 open.emit(&Event::CallOpened { labels: labels.into(), inherited: before.inherited() });
                 open
             }
