@@ -69,6 +69,8 @@ fn installs_alone(root: &Path, wheel: &Path) -> Result<()> {
     succeed(python(&fresh, root, install).arg(&wheels).arg(wheel))?;
     let version = output(Command::new(fresh.join("bin/steady-relay")).arg("--version"))?;
     ensure!(version.starts_with("steady-relay "), "--version says {version:?}");
+    let told = output(Command::new(fresh.join("bin/steady-relay")).args(["--version", "--json"]))?;
+    ensure!(told.contains(r#""installed":"pip""#), "it does not know who installed it: {told}");
     let same = output(&mut python(&fresh, root, "-m steady_relay --version"))?;
     ensure!(same == version, "python -m steady_relay is another program");
     let imports = "from codex_retry import CodexRetrySession; from steady_relay import Session, Transport";

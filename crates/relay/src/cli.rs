@@ -309,9 +309,10 @@ mod tests {
     }
 
     /// Every verb, with words that it needs to be complete.
-    const VERBS: [(&str, &str); 34] = [
+    const VERBS: [(&str, &str); 35] = [
         ("serve", ""),
         ("run", " codex"),
+        ("session", ""),
         ("setup", ""),
         ("undo", ""),
         ("demo", ""),
