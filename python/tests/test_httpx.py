@@ -21,6 +21,7 @@ from steady_relay import (
     Relay,
     Transport,
     report_of,
+    wishes,
 )
 
 LIBRARIES = [httpx, httpx2]
@@ -89,6 +90,19 @@ def test_what_the_relay_gives_up_is_an_answer_or_an_error(client: Any, library: 
         assert isinstance(raised.value, library.HTTPError)
         assert raised.value.response is not None and raised.value.response.status_code == 503
         assert [attempt.status for attempt in raised.value.attempts] == [503] * 4
+
+
+def test_wishes_are_for_the_calls_within_or_for_one(client: Any) -> None:
+    with Upstream(busy(retry_after="2")) as up:
+        with wishes(patience="1s"):
+            assert client.get(f"{up.url}/v1/models").status_code == 503
+        assert client.get(f"{up.url}/v1/models", headers={"x-steady-patience": "1s"}).status_code == 503
+        assert len(up.seen) == 2
+        with wishes(profile="bach"):
+            answer = client.get(up.url)
+        assert answer.status_code == 400 and "names no profile" in answer.text
+        report = report_of(answer)
+        assert report is not None and (report.outcome, report.by_relay) == ("turned_away", True)
 
 
 def test_what_the_relay_cannot_carry_goes_direct_and_says_so(client: Any) -> None:

@@ -175,6 +175,11 @@ def test_patience_and_profile_are_wishes_for_one_call_or_for_all(session: Sessio
         assert len(up.seen) == 3
         with Session(patience="1s", profile="strict") as short:
             assert short.get(f"{up.url}/v1/models").status_code == 503
+            # What a call says comes before what all have; and nobody asks while a pause lasts that was asked for.
+            with pytest.raises(TotalTimeoutExceeded, match="the 2ms that it may wait") as unsent:
+                short.get(f"{up.url}/v1/models", headers={"X-Steady-Patience": "2ms"})
+            assert unsent.value.attempts == ()
+        assert len(up.seen) == 4
         assert not [seen for seen in up.seen if seen.header("x-steady-patience")]
         with pytest.raises(WishRefused, match="names no profile") as raised:
             session.get(up.url, profile="bach")

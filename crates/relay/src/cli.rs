@@ -86,7 +86,9 @@ fn in_english() -> Command {
         let its = flags.iter().filter(|flag| ids.contains(&flag.get_id().as_str()));
         top = at(top, verb, &|verb| verb.args(its.clone()));
     }
-    top = top.mut_subcommand("run", in_words_of_run);
+    for verb in ["run", "session"] {
+        top = top.mut_subcommand(verb, in_words_of_run);
+    }
     let no_two_files = |check: Command| check.mut_arg("file", |file| file.conflicts_with("config"));
     top = at(top, &["config", "check"], &no_two_files);
     let heading = "Relay (flags of `serve`, which need not be named)";

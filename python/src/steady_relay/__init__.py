@@ -17,6 +17,7 @@ from ._program import program
 from ._relay import Relay, Statistics
 from ._report import Attempt, CallReport
 from ._requests import Adapter, CodexRetrySession, Session, report_of
+from ._wishes import wishes
 from .errors import (
     CallFailed,
     CertificateRefused,
@@ -54,4 +55,5 @@ __all__ = [
     "WishRefused",
     "program",
     "report_of",
+    "wishes",
 ]

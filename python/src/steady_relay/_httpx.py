@@ -76,10 +76,10 @@ class _Carrier:
         url = place.copy_with(raw_path=place.raw_path + request.url.raw_path)
         headers = request.headers.copy()
         headers["host"] = place.netloc.decode("ascii")
-        wishes = _wishes.now(self._usual)
         timeout = request.extensions.get("timeout") or {}
-        for name, value in wishes.headers(timeout.get("read")).items():
-            headers[name] = value
+        for name, value in _wishes.now(self._usual).headers(timeout.get("read")).items():
+            # What the caller wrote as a header is a wish for this call.
+            headers.setdefault(name, value)
         return library.Request(
             request.method, url, headers=headers, stream=request.stream, extensions=request.extensions
         )

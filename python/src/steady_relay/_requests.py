@@ -103,7 +103,9 @@ class Adapter(HTTPAdapter):
         carried = request.copy()
         carried.url = base + request.path_url
         carried.headers.pop("host", None)
-        carried.headers.update(_wishes.now(self._usual).headers(_read_timeout(timeout)))
+        for name, value in _wishes.now(self._usual).headers(_read_timeout(timeout)).items():
+            # What the caller wrote as a header is a wish for this call.
+            carried.headers.setdefault(name, value)
         setattr(carried, _CALLERS, request)
         try:
             response = super().send(carried, stream, timeout, True, None, {})
@@ -166,7 +168,9 @@ class Session(requests.Session):
         profile: str | None = None,
         **kwargs: Any,
     ) -> requests.Response:
-        with _wishes.asked(patience, profile):
+        if patience is None and profile is None:
+            return super().request(method, url, *args, **kwargs)
+        with _wishes.wishes(patience, profile):
             return super().request(method, url, *args, **kwargs)
 
     def mount(self, prefix: str | bytes, adapter: BaseAdapter) -> None:

@@ -42,8 +42,8 @@ _asked: ContextVar[Wishes] = ContextVar("steady_relay_wishes")
 
 
 @contextmanager
-def asked(patience: Time | None, profile: str | None) -> Iterator[None]:
-    """Within it, calls of this thread or task are made with these wishes."""
+def wishes(patience: Time | None = None, profile: str | None = None) -> Iterator[None]:
+    """Within it, calls of this thread or task are made with these wishes, by whichever client."""
     token = _asked.set(Wishes(patience, profile))
     try:
         yield
