@@ -166,15 +166,14 @@ impl Breaker {
         }
     }
 
-    /// A send begins, whether it was asked or not: the probe, where it is half open. True: it is one.
+    /// A send begins, whether it was asked or not: the probe, where it is half open. True: it is one. While one is under way
+    /// another is none, and tells nothing of how that ends.
     pub fn sends(&mut self, now: Moment) -> bool {
-        match &mut self.state {
-            State::Open { until, probe, .. } if now >= *until => {
-                *probe = Some(now);
-                true
-            }
-            State::Closed | State::Open { .. } => false,
+        let is_one = self.circuit(now) == Circuit::HalfOpen;
+        if let (State::Open { probe, .. }, true) = (&mut self.state, is_one) {
+            *probe = Some(now);
         }
+        is_one
     }
 
     /// An answer came to its end, whole.

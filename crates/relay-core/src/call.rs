@@ -120,6 +120,10 @@ pub struct Call {
     /// It was sent again with a newer credential, which is done once.
     renewed: bool,
     capacity_faults: u32,
+    /// Until when it waits at least for what it is sent with.
+    prepared_by: Option<Moment>,
+    /// It waits for something beside its lane.
+    rests: bool,
     /// It was told what holds it beside its lane, before this send.
     held_back: Option<u32>,
     last: Option<Box<Failure>>,
@@ -156,6 +160,8 @@ impl Call {
             fresh: false,
             renewed: false,
             capacity_faults: 0,
+            prepared_by: None,
+            rests: false,
             held_back: None,
             last: None,
             answered: None,
@@ -321,7 +327,8 @@ impl Call {
     /// again and a send is left.
     #[must_use]
     pub fn may_renew(&self, now: Moment) -> bool {
-        !self.renewed && self.nature.kept && !self.budget.is_spent() && self.bears(Duration::ZERO, now)
+        let has_time = self.bears(Duration::ZERO, now) || self.prepared_by.is_some_and(|by| now < by);
+        !self.renewed && self.nature.kept && !self.budget.is_spent() && has_time
     }
 
     fn go_on(

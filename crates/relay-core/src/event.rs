@@ -204,6 +204,17 @@ pub enum HeldBy {
     Credential,
 }
 
+impl HeldBy {
+    /// The name in pages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Circuits => "circuits",
+            Self::Credential => "credential",
+        }
+    }
+}
+
 /// The summary of a call at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closing {

@@ -74,12 +74,14 @@ pub enum Refused {
 /// Whether a call would get the value at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outlook {
-    /// It would, or hears at once that there is none, or is the first to ask.
+    /// It would, or is the first to ask.
     Fair,
     /// A renewal has been under way since then, and it would wait for that.
     Awaited(Moment),
     /// The last renewal failed, and none begins before.
     Paused(Moment),
+    /// There is none, and will be none before the source changes.
+    Never,
 }
 
 /// What a renewal brought.
@@ -143,7 +145,9 @@ impl Renewal {
             _ if self.is_good(now) => Outlook::Fair,
             Phase::Renewing(since) => Outlook::Awaited(since),
             Phase::Pausing(until) if now < until => Outlook::Paused(until),
-            Phase::Resting | Phase::Pausing(_) | Phase::Spent => Outlook::Fair,
+            Phase::Spent => Outlook::Never,
+            Phase::Resting if !self.terms.renewable => Outlook::Never,
+            Phase::Resting | Phase::Pausing(_) => Outlook::Fair,
         }
     }
 
@@ -348,6 +352,7 @@ mod tests {
         assert_eq!(renewal.need(at(3599)), Need::Take);
         assert_eq!((renewal.need(at(3600)), renewal.refused(1, at(3600))), (Need::Never, Refused::Stays));
         assert!(renewal.is_spent());
+        assert_eq!([renewal.outlook(at(3599)), renewal.outlook(at(3600))], [Outlook::Fair, Outlook::Never]);
         renewal.source_changed();
         assert_eq!(renewal.need(at(3601)), Need::Renew);
     }
@@ -355,8 +360,9 @@ mod tests {
     #[test]
     fn what_cannot_be_renewed_is_taken_as_it_is() {
         let mut renewal = Renewal::new(Terms::default());
-        assert_eq!(renewal.need(at(0)), Need::Never);
+        assert_eq!((renewal.need(at(0)), renewal.outlook(at(0))), (Need::Never, Outlook::Never));
         renewal.renewed(Renewed { is_new: true, issued: false, lifetime: None }, at(0));
+        assert_eq!(renewal.outlook(at(9)), Outlook::Fair);
         assert_eq!((renewal.need(at(9)), renewal.refused(1, at(9))), (Need::Take, Refused::Stays));
     }
 

@@ -1,5 +1,8 @@
 //! The loop of one call: ask the core what to do, do that one thing, tell what came of it.
 
+mod credential;
+
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +16,6 @@ use relay_core::moment::Moment;
 use relay_core::preamble::{Asked, Head, Preamble, Verdict};
 use relay_core::retry_after::Advice;
 use relay_core::{Evidence, Fault, notice};
-use tokio::sync::watch;
 
 use crate::answer::Answer;
 use crate::body::{Passing, SendBody};
@@ -114,12 +116,9 @@ impl Drive {
         let now = self.open.now();
         self.order.legs.look_for_others(self.open.shared(), self.open.body(), now);
         match self.order.legs.next(false, now) {
-            Next::Stay { again } => match self.lacks() {
-                Some(renewal) => {
-                    Box::pin(self.await_credential(renewal, again)).await;
-                    (Waited::Again, told)
-                }
-                None => self.wait_in_line(&waiting, again, told).await,
+            Next::Stay { again } => match self.prepare() {
+                Ok(()) => self.wait_in_line(&waiting, again, told).await,
+                Err(lacks) => (Box::pin(self.wait_for_credential(lacks, again)).await, told),
             },
             Next::Go { leg, why } => {
                 self.go(leg, why);
@@ -130,10 +129,9 @@ impl Drive {
                     self.open.call().cut_off(until, now);
                     self.open.emit_pending();
                     // A person may have the breaker ask before.
-                    self.open.rest(until.min(now + LOOK_AGAIN)).await;
-                } else {
-                    self.open.call().shut_out(now);
+                    return (self.open.rest(pending(), until.min(now + LOOK_AGAIN)).await, told);
                 }
+                self.open.call().shut_out(now);
                 (Waited::Again, told)
             }
         }
@@ -151,8 +149,7 @@ impl Drive {
         if let (true, Some(again)) = (is_last, again)
             && let Some(others) = self.order.legs.falls_back_by(waiting.bears, now)
         {
-            self.open.rest(others.min(again)).await;
-            return (Waited::Again, told);
+            return (self.open.rest(pending(), others.min(again)).await, told);
         }
         let again = again.filter(|_| !is_last);
         self.order.legs.waits();
@@ -167,37 +164,12 @@ impl Drive {
             answer.recycle();
         }
         if waited == Waited::Turn {
-            let is_ready = self.lacks().is_none();
+            let is_ready = self.prepare().is_ok();
             if !(is_ready && self.open.takes_turn(self.order.legs.heed_breakers())) {
                 self.open.gives_way();
             }
         }
         (waited, told)
-    }
-
-    /// Where the credential of the relay's own is not at hand that goes with the call: what tells that its renewal is over.
-    fn lacks(&mut self) -> Option<watch::Receiver<u64>> {
-        let lent = self.order.legs.leg_mut().lent.as_mut()?;
-        lent.prepare(self.open.shared())
-    }
-
-    /// Waits for the renewal of a credential, or until others may take the call.
-    async fn await_credential(&mut self, mut renewal: watch::Receiver<u64>, again: Option<Moment>) {
-        let (at_least, now) = (self.open.shared().config.timeouts.connect, self.open.now());
-        self.open.call().prepares(at_least);
-        let Some(until) = self.open.call().waiting().map(|waiting| waiting.until) else { return };
-        let over = async { drop(renewal.changed().await) };
-        let again = again.unwrap_or(now + LOOK_AGAIN);
-        let is_over = self.open.rest_for(over, again.min(until)).await;
-        let now = self.open.now();
-        match &self.order.legs.leg().lent {
-            Some(lent) if !is_over && now >= until => {
-                let late = lent.late();
-                self.open.call().unprepared(late, now);
-            }
-            Some(_) if !is_over => self.open.call().is_prepared_slowly(),
-            Some(_) | None => {}
-        }
     }
 
     /// Goes to another leg.
@@ -252,26 +224,6 @@ impl Drive {
         in_our_words(Own { status: 200, content_type: EVENT_STREAM, body, refuse_retry: false })
     }
 
-    /// The failure of a send, which may be worth another with a newer credential of the relay's own.
-    async fn renewed(&mut self, mut failure: Failure) -> Failure {
-        let now = self.open.now();
-        let may_renew = self.open.call().may_renew(now);
-        let Some(lent) =
-            self.order.legs.leg().lent.as_ref().filter(|lent| may_renew && lent.is_refused(&failure))
-        else {
-            return failure;
-        };
-        let shared = Arc::clone(self.open.shared());
-        let by = self.open.call().renews_by(shared.config.timeouts.connect, now);
-        failure.renewed = tokio::select! {
-            renewed = Box::pin(lent.renews(&shared)) => renewed,
-            () = sleep_until(&*shared.clock, by) => false,
-        };
-        let waited = self.open.now().since(now);
-        self.open.call().renews(waited);
-        failure
-    }
-
     async fn send(&mut self, fresh: bool) -> Sent {
         let shared = Arc::clone(self.open.shared());
         let key = match &mut self.order.legs.leg_mut().lent {
@@ -293,7 +245,7 @@ impl Drive {
         let sending = shared.upstreams.send_over(ask, |detour| open.detoured(detour));
         let answered = tokio::select! {
             answered = sending => answered,
-            () = async { match by { Some(by) => sleep_until(&*shared.clock, by).await, None => std::future::pending().await } } => {
+            () = async { match by { Some(by) => sleep_until(&*shared.clock, by).await, None => pending().await } } => {
                 let failure = Failure::of_transport(Fault::NoAnswer, Evidence::NoAnswer)
                     .saying(format!("no answer within {:.0} s", self.open.now().since(sent).as_secs_f64()));
                 return Sent::Failed(failure, None);

@@ -250,13 +250,16 @@ impl Legs {
             let stands = leg.lane.stands(leg.weight, now);
             // Where it waits it is none of the others.
             let load = stands.load.saturating_sub(usize::from(at == self.at && self.waits));
-            let (mut open, mut not_before) = (stands.open, met.not_before);
-            match leg.outlook(now) {
-                Outlook::Fair => {}
-                Outlook::Awaited(since) => open &= now.since(since) < SOON,
-                Outlook::Paused(until) => not_before = not_before.max(Some(until)),
-            }
-            Some(Standing { load, open, failures: met.failures, not_before, ..stands })
+            let lent = match leg.outlook(now) {
+                Outlook::Fair => None,
+                Outlook::Awaited(since) if now.since(since) < SOON => None,
+                // Nobody knows how long that takes: whoever may go elsewhere does, be it into a line.
+                Outlook::Awaited(_) => Some(now + LOOK_AGAIN),
+                Outlook::Paused(until) => Some(until),
+                Outlook::Never => return None,
+            };
+            let not_before = met.not_before.max(lent);
+            Some(Standing { load, failures: met.failures, not_before, ..stands })
         };
         self.all.iter().enumerate().map(standing).collect()
     }
@@ -275,6 +278,11 @@ impl Legs {
     /// The call waits in its lane from here on.
     pub(crate) fn waits(&mut self) {
         self.waits = true;
+    }
+
+    /// Whether there is another leg that may take the call, be it later.
+    pub(crate) fn has_another(&self, now: Moment) -> bool {
+        self.standings(now).into_iter().enumerate().any(|(at, stands)| at != self.at && stands.is_some())
     }
 
     /// It goes nowhere that a breaker is open.

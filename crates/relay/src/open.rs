@@ -277,21 +277,21 @@ impl OpenCall {
         Waited::Over
     }
 
-    /// Waits in no line, as for a breaker to let a probe through.
-    pub(crate) async fn rest(&mut self, until: Moment) {
-        self.rest_for(pending(), until).await;
-    }
-
-    /// The same, until something is over; whether it is.
-    pub(crate) async fn rest_for(&mut self, what: impl Future<Output = ()>, until: Moment) -> bool {
+    /// Waits in no line, until something is over or until then, when others are looked at.
+    pub(crate) async fn rest(&mut self, over: impl Future<Output = ()>, until: Moment) -> Waited {
         let shared = Arc::clone(&self.shared);
         self.gives_way();
+        let notice = self.notice_due().unwrap_or(Moment::LAST);
         tokio::select! {
-            () = what => return true,
-            () = sleep_until(&*shared.clock, until) => {}
-            () = shared.draining() => self.call.drain(self.now()),
+            biased;
+            () = over => Waited::Over,
+            () = sleep_until(&*shared.clock, notice) => Waited::Notice,
+            () = sleep_until(&*shared.clock, until) => Waited::Again,
+            () = shared.draining() => {
+                self.call.drain(self.now());
+                Waited::Again
+            }
         }
-        false
     }
 
     /// It leaves its turn to others, or its place.

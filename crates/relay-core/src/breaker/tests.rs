@@ -84,6 +84,16 @@ fn answers_that_begin_and_break_off_are_failures_all_the_same() {
 }
 
 #[test]
+fn who_goes_past_a_breaker_is_no_probe_while_one_is_under_way() {
+    let mut breaker = opened(&Rules::default());
+    assert_eq!(breaker.passes(at(30)), Passage::Probe);
+    assert!(!breaker.sends(at(31)), "it was not asked, and goes all the same");
+    breaker.said_nothing(false);
+    assert_eq!(breaker.passes(at(32)), Passage::Barred);
+    assert!(breaker.sends(at(90)), "the first is not waited for any longer");
+}
+
+#[test]
 fn a_probe_that_says_nothing_makes_room_for_the_next() {
     let mut breaker = opened(&Rules::default());
     assert!(breaker.sends(at(30)));

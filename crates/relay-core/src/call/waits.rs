@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Call, Ending, State, Stop, code_of};
+use super::{Call, Ending, State, Stop, Why, code_of};
 use crate::dice::Dice;
 use crate::event::{Event, HeldBy};
 use crate::failure::Failure;
@@ -109,26 +109,39 @@ impl Call {
     }
 
     /// What it is sent with has to be had first. That is a part of sending, as the making of a connection is: whatever
-    /// its patience, it waits for so long.
-    pub fn prepares(&mut self, at_least: Duration) {
-        let by = self.since + at_least;
-        let by = self.deadline.map_or(by, |deadline| by.min(deadline));
-        if let State::Waiting(waiting) = &mut self.state {
-            waiting.until = waiting.until.max(by);
+    /// its patience, it waits for so long, once, however often it has to. Until when it waits now.
+    pub fn prepares(&mut self, at_least: Duration, now: Moment) -> Moment {
+        let by = self.at_least(at_least, now);
+        self.rests = true;
+        match &mut self.state {
+            State::Waiting(waiting) => {
+                waiting.until = waiting.until.max(by);
+                waiting.until
+            }
+            State::New | State::Ready | State::Flying | State::Done(_) => now,
         }
     }
 
-    /// That takes its time: it is told of once.
-    pub fn is_prepared_slowly(&mut self) {
-        self.held_back(HeldBy::Credential, None);
+    fn at_least(&mut self, span: Duration, now: Moment) -> Moment {
+        let by = *self.prepared_by.get_or_insert(now + span);
+        self.deadline.map_or(by, |deadline| by.min(deadline))
     }
 
-    /// That was not had in time. Whoever had an answer gets that.
+    /// That takes its time, so long as far as that is known: it is told of once.
+    pub fn is_prepared_slowly(&mut self, wait: Option<Duration>) {
+        self.held_back(HeldBy::Credential, wait);
+    }
+
+    /// That was not had in time, or cannot be had at all. Whoever had an answer gets that.
     pub fn unprepared(&mut self, failure: Failure, now: Moment) {
         if matches!(self.state, State::Waiting(_)) {
             self.over(now);
-            self.last.get_or_insert_with(|| Box::new(failure));
-            self.state = State::Done(self.given_up(Stop::PatienceSpent));
+            let barred = failure.barred;
+            let last = self.last.get_or_insert_with(|| Box::new(failure)).clone();
+            self.state = State::Done(match barred {
+                Some(bar) if last.barred.is_some() => Ending::Refused(Why::Barred(bar), last),
+                Some(_) | None => self.given_up(Stop::PatienceSpent),
+            });
         }
     }
 
@@ -139,10 +152,10 @@ impl Call {
     }
 
     /// Until when its send may wait for that: as for what is had before a send.
-    #[must_use]
-    pub fn renews_by(&self, at_least: Duration, now: Moment) -> Moment {
-        let by = now + self.patience.saturating_sub(self.borne).max(at_least);
-        self.deadline.map_or(by, |deadline| by.min(deadline))
+    pub fn renews_by(&mut self, at_least: Duration, now: Moment) -> Moment {
+        let by = now + self.patience.saturating_sub(self.borne);
+        let by = self.deadline.map_or(by, |deadline| by.min(deadline));
+        by.max(self.at_least(at_least, now))
     }
 
     /// Whether it waits until then, if it has to.
@@ -154,6 +167,7 @@ impl Call {
     /// Every upstream is cut off by its breaker until then, which it waits for. That may be put off while it does, as each
     /// probe fails: it is told of once.
     pub fn cut_off(&mut self, until: Moment, now: Moment) {
+        self.rests = true;
         self.held_back(HeldBy::Circuits, Some(until.since(now)));
     }
 
@@ -196,7 +210,7 @@ impl Call {
         // Its curve is what it is charged with: no timer is on time to the microsecond. What its lane adds is no such
         // lateness.
         let curve = not_before.map_or(Duration::ZERO, |own| own.since(self.since));
-        let is_held = in_line || ((self.places || !plain) && wait > curve + GRACE);
+        let is_held = in_line || self.rests || ((self.places || !plain) && wait > curve + GRACE);
         let charged = if is_held { wait } else { wait.min(curve) };
         self.waited = self.waited.saturating_add(if not_before.is_some() { charged } else { wait });
         if !self.waits_for_a_place() {
@@ -220,7 +234,7 @@ impl Call {
 
     /// A wait begins; `own`: until then by itself.
     pub(super) fn wait(&mut self, own: Option<Moment>, in_line: bool, now: Moment) {
-        self.since = now;
+        (self.since, self.rests) = (now, false);
         self.held.get_or_insert(now);
         let patience = if self.waits_for_a_place() { self.patience.max(FOR_A_PLACE) } else { self.patience };
         let mut until =

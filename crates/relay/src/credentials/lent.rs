@@ -24,8 +24,16 @@ pub(crate) struct Lent {
     credential: Arc<Credential>,
     /// The number of the value that it was sent with.
     number: u64,
-    /// What the next send goes with, or fails with.
-    ready: Option<Result<Taken, Box<Failure>>>,
+    /// What the next send goes with.
+    ready: Option<Taken>,
+}
+
+/// What stands in the way of a send.
+pub(crate) enum Lacks {
+    /// A renewal is under way, and this tells of its end.
+    Renewal(watch::Receiver<u64>),
+    /// There is no value: what becomes of a call, which may be told to wait.
+    Value(Box<Failure>),
 }
 
 /// The relay's own credential for a request that carries none, or whose own is replaced and taken out here.
@@ -68,18 +76,16 @@ impl Lent {
 
     /// What a call would meet that came to need it now.
     pub(crate) fn outlook(&self, now: Moment) -> Outlook {
-        self.credential.state().renewal.outlook(now)
+        self.credential.outlook(now)
     }
 
-    /// Has the next send ready. Where it has to wait for a renewal, this tells of its end.
-    pub(crate) fn prepare(&mut self, shared: &Arc<Shared>) -> Option<watch::Receiver<u64>> {
-        match self.credential.take_now(shared) {
-            Ok(taken) => {
-                self.ready = Some(taken);
-                None
-            }
-            Err(ended) => Some(ended),
-        }
+    /// Has the next send ready.
+    ///
+    /// # Errors
+    /// Where it is not.
+    pub(crate) fn prepare(&mut self, shared: &Arc<Shared>) -> Result<(), Lacks> {
+        self.ready = Some(self.credential.take_now(shared).map_err(Lacks::Renewal)?.map_err(Lacks::Value)?);
+        Ok(())
     }
 
     /// The failure of a call that does not wait for a renewal any longer.
@@ -93,7 +99,7 @@ impl Lent {
     /// Where there is none: what becomes of the call.
     pub(crate) async fn key(&mut self, shared: &Arc<Shared>) -> Result<Key, Box<Failure>> {
         let Taken { value, number } = match self.ready.take() {
-            Some(ready) => ready?,
+            Some(ready) => ready,
             None => self.credential.take(shared).await?,
         };
         self.number = number;

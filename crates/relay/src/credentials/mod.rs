@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime};
 
 use relay_core::config::{self, Config, Held, Secret, Source};
 use relay_core::failure::{Bar, CREDENTIAL, Failure, label};
-use relay_core::renewal::{Need, Refused, Renewal, Renewed, Terms};
+use relay_core::renewal::{Need, Outlook, Refused, Renewal, Renewed, Terms};
 use relay_core::{Evidence, Fault, retry_after::Advice};
 use tokio::sync::watch;
 
@@ -35,7 +35,7 @@ use crate::shared::Shared;
 use crate::words::{credentials as words, lang};
 
 pub use held::{Flaw, look};
-pub(crate) use lent::{Lent, of_request};
+pub(crate) use lent::{Lacks, Lent, of_request};
 
 /// A value is taken from its file again after so long: as often as other files are looked at.
 const FILE_IS_GOOD: Duration = crate::reload::EVERY;
@@ -236,11 +236,21 @@ impl Credential {
     }
 
     fn need(&self, shared: &Shared) -> Need {
+        self.looked_at().renewal.need(shared.clock.now())
+    }
+
+    /// What a call would meet that needed the value now.
+    fn outlook(&self, now: relay_core::Moment) -> Outlook {
+        self.looked_at().renewal.outlook(now)
+    }
+
+    /// The state, once it was looked whether what it comes from is another one by now.
+    fn looked_at(&self) -> MutexGuard<'_, State> {
         let mut state = self.state();
         if state.renewal.is_spent() && state.looked != self.stamps() {
             state.renewal.source_changed();
         }
-        state.renewal.need(shared.clock.now())
+        state
     }
 
     /// The value of this number was refused; whether there is a newer one now.

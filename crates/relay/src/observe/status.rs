@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use relay_core::breaker::Circuit;
-use relay_core::event::{CallId, Closing, Event, Labels, Outcome};
+use relay_core::event::{CallId, Closing, Event, HeldBy, Labels, Outcome};
 use relay_core::gate::{Place, View};
 use relay_core::warm::News;
 use relay_core::{Fault, Moment};
@@ -121,7 +121,7 @@ impl Totals {
 enum Doing {
     Opening,
     Sending,
-    Waiting { until: Option<Moment>, fault: Option<Fault> },
+    Waiting { until: Option<Moment>, fault: Option<Fault>, by: Option<HeldBy> },
     Streaming,
 }
 
@@ -141,9 +141,15 @@ struct Open {
 
 impl Open {
     fn waits(&mut self, until: Option<Moment>, fault: Option<Fault>, now: Moment) {
-        self.doing = Doing::Waiting { until, fault };
+        self.doing = Doing::Waiting { until, fault, by: None };
         let (since, before) = self.held.unwrap_or((now, None));
         self.held = Some((since, fault.or(before)));
+    }
+
+    /// The same, by what is no lane and no send before.
+    fn is_held_back(&mut self, by: HeldBy, until: Option<Moment>, fault: Option<Fault>, now: Moment) {
+        self.waits(until, fault, now);
+        self.doing = Doing::Waiting { until, fault, by: Some(by) };
     }
 }
 
@@ -192,6 +198,8 @@ pub struct OpenCall {
     state: &'static str,
     /// The fault that is waited out.
     fault: Option<&'static str>,
+    /// What holds it beside its lane: `circuits` or `credential`.
+    held_by: Option<&'static str>,
     /// Seconds until the next send.
     next_send_in_s: Option<f64>,
     /// Sends so far.
@@ -491,13 +499,15 @@ impl Status {
 }
 
 fn shown(id: CallId, open: &Open, now: Moment) -> OpenCall {
-    let (state, fault, next) = match open.doing {
-        Doing::Opening => ("opening", None, None),
-        Doing::Sending => ("sending", None, None),
-        Doing::Waiting { until, fault } => {
-            ("waiting", fault.map(Fault::name), until.map(|until| tenths(until.since(now))))
-        }
-        Doing::Streaming => ("streaming", None, None),
+    let state = match open.doing {
+        Doing::Opening => "opening",
+        Doing::Sending => "sending",
+        Doing::Waiting { .. } => "waiting",
+        Doing::Streaming => "streaming",
+    };
+    let (until, fault, by) = match open.doing {
+        Doing::Waiting { until, fault, by } => (until, fault, by),
+        Doing::Opening | Doing::Sending | Doing::Streaming => (None, None, None),
     };
     OpenCall {
         id: id.to_string(),
@@ -509,8 +519,9 @@ fn shown(id: CallId, open: &Open, now: Moment) -> OpenCall {
         model: open.labels.model.as_deref().map(str::to_owned),
         profile: open.labels.profile.to_string(),
         state,
-        fault,
-        next_send_in_s: next,
+        fault: fault.map(Fault::name),
+        held_by: by.map(HeldBy::name),
+        next_send_in_s: until.map(|until| tenths(until.since(now))),
         sends: open.sends,
         age_s: tenths(now.since(open.since)),
     }
@@ -556,11 +567,11 @@ impl Observer for Status {
                     open.waits(None, *fault, at);
                 }
             }
-            Event::HeldBack { wait, fault, .. } => {
+            Event::HeldBack { by, wait, fault, .. } => {
                 if let Some(open) = open.get_mut(&call) {
                     // Its own wait after a failure goes over into this one.
                     totals.waits += u64::from(!matches!(open.doing, Doing::Waiting { .. }));
-                    open.waits(wait.map(|wait| at + wait), *fault, at);
+                    open.is_held_back(*by, wait.map(|wait| at + wait), *fault, at);
                 }
             }
             Event::Moved { to, .. } => {

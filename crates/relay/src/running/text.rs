@@ -89,7 +89,7 @@ fn call_line(lang: Lang, call: &Value) -> String {
 
 /// The state, with what is waited out.
 fn state(of: &Value) -> String {
-    let why = of["fault"].as_str().or_else(|| of["why"].as_str());
+    let why = ["held_by", "fault", "why"].iter().find_map(|key| of[*key].as_str());
     let state = of["state"].as_str().unwrap_or("-");
     why.map_or_else(|| state.to_owned(), |why| format!("{state} ({why})"))
 }

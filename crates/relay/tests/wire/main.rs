@@ -21,6 +21,7 @@ mod codex;
 #[cfg(test)]
 #[cfg(unix)]
 mod credentials;
+mod credentials_awaited;
 #[cfg(test)]
 #[cfg(unix)]
 mod credentials_held;

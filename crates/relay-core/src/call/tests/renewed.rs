@@ -46,11 +46,14 @@ fn what_has_to_be_had_first_is_waited_for_whatever_the_patience() {
         let mut play = Play::new(in_lane(profile));
         assert!(matches!(play.call.next(play.now), Step::Wait(_)));
         for _ in 0..2 {
-            play.call.prepares(seconds(10));
-            let until = play.call.waiting().map(|waiting| waiting.until);
-            assert_eq!(until, Some(OPENED + seconds(10)), "asked for twice, it is no longer");
+            let until = play.call.prepares(seconds(10), play.now);
+            assert_eq!(until, OPENED + seconds(10), "asked for twice, it is no longer");
+            play.now = play.now + seconds(4);
         }
-        play.now = play.now + seconds(9);
+        // At another upstream it begins to wait anew, and has no longer for it in all.
+        play.call.moves(None, play.now);
+        assert_eq!(play.call.prepares(seconds(10), play.now), OPENED + seconds(10));
+        play.now = play.now + seconds(1);
         play.commit();
         assert_eq!(play.closing().waited, seconds(9));
     }
@@ -60,8 +63,7 @@ fn what_has_to_be_had_first_is_waited_for_whatever_the_patience() {
 fn a_client_that_leaves_sooner_is_told_sooner() {
     let mut play = Play::new(Plan { client_limit: Some(seconds(5)), ..plan(Profile::interactive()) });
     assert!(matches!(play.call.next(play.now), Step::Wait(_)));
-    play.call.prepares(seconds(10));
-    assert_eq!(play.call.waiting().map(|waiting| waiting.until), Some(OPENED + seconds(5)));
+    assert_eq!(play.call.prepares(seconds(10), play.now), OPENED + seconds(5));
     assert_eq!(play.call.renews_by(seconds(10), play.now), OPENED + seconds(5));
 }
 
@@ -85,13 +87,52 @@ fn who_does_not_wait_for_it_any_longer_is_told_why_or_what_was_answered_before()
 }
 
 #[test]
+fn having_it_takes_nothing_from_the_having_of_a_newer_one() {
+    let mut play = Play::new(in_lane(Profile { patience: Duration::ZERO, ..Profile::interactive() }));
+    assert!(matches!(play.call.next(play.now), Step::Wait(_)));
+    play.call.prepares(seconds(10), play.now);
+    play.now = play.now + seconds(1);
+    play.call.granted(play.now);
+    assert!(matches!(play.call.next(play.now), Step::Send { .. }));
+    assert!(play.call.may_renew(play.now));
+    assert!(!play.call.may_renew(OPENED + seconds(10)));
+}
+
+#[test]
+fn what_cannot_be_had_at_all_bars_the_call() {
+    let mut lacking = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
+    lacking.barred = Some(Bar::Credential);
+    let mut play = Play::new(in_lane(Profile::interactive()));
+    assert!(matches!(play.call.next(play.now), Step::Wait(_)));
+    play.call.unprepared(lacking.clone(), play.now);
+    assert_eq!(play.end(), "refused Barred(Credential) never_sent");
+    assert_eq!(play.closing().sends, 0);
+    let mut play = Play::new(in_lane(Profile::interactive()));
+    play.sends([busy()]);
+    play.call.unprepared(lacking, play.now);
+    assert_eq!(play.end(), "gave up PatienceSpent at_capacity");
+}
+
+#[test]
+fn what_it_waits_for_beside_its_lane_is_patience_on_any_profile() {
+    let bounded = Profile { patience: seconds(20), gate: None, ..Profile::interactive() };
+    let mut play = Play::new(in_lane(bounded));
+    assert!(matches!(play.call.next(play.now), Step::Wait(_)));
+    play.call.prepares(seconds(10), play.now);
+    play.now = play.now + seconds(15);
+    play.call.granted(play.now);
+    play.send(Duration::ZERO, busy());
+    assert!(play.call.waiting().is_some_and(|waiting| waiting.until <= play.now + seconds(5)));
+}
+
+#[test]
 fn the_wait_for_a_newer_one_is_patience() {
     let mut play = Play::new(in_lane(Profile { patience: seconds(20), ..Profile::interactive() }));
     assert!(matches!(play.go(), Step::Send { .. }));
     assert_eq!(play.call.renews_by(seconds(10), play.now), play.now + seconds(20));
     play.now = play.now + seconds(15);
     play.call.renews(seconds(15));
-    assert_eq!(play.call.renews_by(seconds(10), play.now), play.now + seconds(10));
+    assert_eq!(play.call.renews_by(seconds(10), play.now), play.now + seconds(5));
     play.call.failed(renewed(), play.now, &mut NoChance);
     assert!(play.call.waiting().is_some_and(|waiting| waiting.until == play.now + seconds(5)));
     assert_eq!(play.closing().waited, seconds(15));
