@@ -193,6 +193,7 @@ fn of_wait(wait: &WaitRecord) -> Vec<KeyValue> {
         WaitWhy::Line => "line",
         WaitWhy::Parked => "parked",
         WaitWhy::Circuit => "circuit",
+        WaitWhy::Credential => "credential",
         WaitWhy::Cut => "cut",
     };
     let mut all = vec![text("steady_relay.why", why)];
