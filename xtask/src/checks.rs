@@ -159,6 +159,8 @@ fn fmt(root: &Path) -> Result<Done> {
 }
 
 fn clippy(root: &Path) -> Result<Done> {
+    // The program without what can be left out of it.
+    succeed(&mut cargo(root, "clippy -p steady-relay --no-default-features -- -D warnings"))?;
     passed(&mut cargo(
         root,
         &format!(
@@ -388,6 +390,7 @@ fn dist(root: &Path) -> Result<Done> {
     if !cfg!(target_os = "linux") {
         return Ok(Done::Skipped("packages are tried on Linux".to_owned()));
     }
+    succeed(&mut cargo(root, "test --quiet -p xtask --features dist --bin dist"))?;
     packages::check(root, &root.join("target/release/steady-relay"))?;
     Ok(Done::Passed)
 }

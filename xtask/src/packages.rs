@@ -22,7 +22,13 @@ pub(crate) fn check(root: &Path, program: &Path) -> Result<()> {
     }
     let made = Made { out: folder.join("out"), folder };
     let again = made.folder.join("again");
-    for (target, out) in [("", &made.out), ("", &again), ("x86_64-pc-windows-msvc", &made.out)] {
+    // What looks like a program of Windows: it is packed and not started.
+    let pretended = made.empty("windows")?.join("steady-relay.exe");
+    fs::write(&pretended, "MZ, and so on")?;
+    let windows = "x86_64-pc-windows-msvc";
+    for (target, program, out) in
+        [("", program, &made.out), ("", program, &again), (windows, &*pretended, &made.out)]
+    {
         let mut words = vec!["--binary", text(program)?, "--out", text(out)?];
         if !target.is_empty() {
             words.extend(["--target", target]);
@@ -159,7 +165,12 @@ impl Made {
         fs::write(fresh.join("var/lib/dpkg/status"), "")?;
         let is_root = output(&mut words(&fresh, "id -u"))?.trim() == "0";
         let mut dpkg = Command::new("dpkg");
-        dpkg.arg("--root").arg(&fresh).args(["--force-script-chrootless", "--log=/dev/null"]);
+        // There is no libc there, which a program that is linked otherwise asks for.
+        dpkg.arg("--root").arg(&fresh).args([
+            "--force-script-chrootless",
+            "--force-depends",
+            "--log=/dev/null",
+        ]);
         if !is_root {
             dpkg.arg("--force-not-root");
         }

@@ -45,7 +45,6 @@ mod lanes;
 pub mod learned;
 mod legs;
 pub mod listen;
-#[cfg(feature = "history")]
 pub mod local_time;
 mod local_token;
 pub mod metrics_door;

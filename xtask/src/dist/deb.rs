@@ -18,16 +18,22 @@ pub(crate) fn name(product: &Product, deb: &str) -> String {
 }
 
 /// Writes it.
-pub(crate) fn write(product: &Product, target: &Target, stage: &Stage, out: &Path) -> Result<()> {
+pub(crate) fn write(
+    product: &Product,
+    target: &Target,
+    stage: &Stage,
+    is_static: bool,
+    out: &Path,
+) -> Result<()> {
     let deb = target.deb.with_context(|| format!("Debian has no {}", target.triple))?;
-    put(&out.join(name(product, deb)), &package(product, deb, stage)?)
+    put(&out.join(name(product, deb)), &package(product, deb, stage, is_static)?)
 }
 
-fn package(product: &Product, deb: &str, stage: &Stage) -> Result<Vec<u8>> {
+fn package(product: &Product, deb: &str, stage: &Stage, is_static: bool) -> Result<Vec<u8>> {
     let files = placed(product, stage)?;
     let data = gzipped(&tarred(product, with_folders(&files))?)?;
     let sums: String = files.iter().map(|(path, _, bytes)| format!("{}  {path}\n", md5(bytes))).collect();
-    let control = control(product, deb, &files);
+    let control = control(product, deb, &files, is_static);
     let about = [
         ("./control".to_owned(), 0o644, control.as_bytes()),
         ("./md5sums".to_owned(), 0o644, sums.as_bytes()),
@@ -85,12 +91,13 @@ fn with_folders(files: &[Placed]) -> impl Iterator<Item = (String, u32, &[u8])> 
     })
 }
 
-fn control(product: &Product, deb: &str, files: &[Placed]) -> String {
+fn control(product: &Product, deb: &str, files: &[Placed], is_static: bool) -> String {
     let Product { name, version, summary, homepage, maker, .. } = product;
     let kib: usize = files.iter().map(|(.., bytes)| bytes.len().div_ceil(1024)).sum();
-    // The program itself needs nothing: it is linked statically.
+    // One that is linked statically needs nothing.
+    let depends = if is_static { "" } else { "Depends: libc6, libgcc-s1\n" };
     format!(
-        "Package: {name}\nVersion: {version}\nArchitecture: {deb}\nMaintainer: {maker}\nInstalled-Size: {kib}\n\
+        "Package: {name}\nVersion: {version}\nArchitecture: {deb}\nMaintainer: {maker}\nInstalled-Size: {kib}\n{depends}\
          Recommends: ca-certificates\nSection: net\nPriority: optional\nHomepage: {homepage}\n\
          Description: {summary}\n It stands between a client and its service, waits where the service is short of capacity,\n \
          and hands back the real answer. Users start it with `steady-relay run`, or as a service of their own:\n \

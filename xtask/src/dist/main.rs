@@ -95,6 +95,7 @@ fn run(words: impl Iterator<Item = String>) -> Result<()> {
     }
     manifests::write(&product, &wanted.out)?;
     sums::write(&wanted.out)?;
+    println!("in {}:", wanted.out.display());
     for (name, sum) in sums::all(&wanted.out)? {
         println!("{sum}  {name}");
     }
@@ -109,10 +110,15 @@ fn pack(root: &Path, product: &Product, wanted: &Wanted) -> Result<()> {
         None => build::program(root, product, target)?,
     };
     let stage = Stage::of(root, product, target, &binary)?;
+    let is_static = stage::is_static(&stage.program()?.bytes, target)?;
     archive::write(product, target, &stage, out)?;
     if target.deb.is_some() {
-        deb::write(product, target, &stage, out)?;
+        deb::write(product, target, &stage, is_static, out)?;
+    }
+    if is_static && target.container.is_some() {
         container::write(product, target, &stage, out)?;
+    } else if target.container.is_some() {
+        eprintln!("note: {} needs libraries of the system, so no container is made of it", binary.display());
     }
     npm::write(root, product, target, &stage, out)?;
     sbom::write(root, product, target, out)

@@ -92,7 +92,8 @@ impl Stage {
         ensure!(!bytes.is_empty(), "{} is empty", binary.display());
         let mut files = vec![Staged { kind: Kind::Program, name: target.program(&product.name), bytes }];
         for name in PAGES {
-            let bytes = fs::read(root.join(name)).with_context(|| format!("cannot read {name}"))?;
+            let text = fs::read_to_string(root.join(name)).with_context(|| format!("cannot read {name}"))?;
+            let bytes = standing_alone(&text, product).into_bytes();
             files.push(Staged { kind: Kind::Page, name: name.to_owned(), bytes });
         }
         let speaks = speaker(root, target, binary)?;
@@ -111,6 +112,33 @@ impl Stage {
     pub(crate) fn program(&self) -> Result<&Staged> {
         self.files.iter().find(|file| file.kind == Kind::Program).context("a package holds the program")
     }
+}
+
+/// Whether a program of Linux needs nothing of the system; one of another system is what it is.
+///
+/// # Errors
+/// Where it is no program of the target's system, as far as its first bytes tell.
+pub(crate) fn is_static(program: &[u8], target: &Target) -> Result<bool> {
+    let begins = |magic: &[u8]| program.starts_with(magic);
+    let fits = match target.node.0 {
+        "win32" => begins(b"MZ"),
+        "darwin" => begins(&[0xcf, 0xfa, 0xed, 0xfe]),
+        _ => begins(b"\x7fELF"),
+    };
+    ensure!(fits, "this is no program for {}", target.triple);
+    Ok(target.node.0 != "linux" || !names_interpreter(program))
+}
+
+/// Whether a 64-bit ELF file (elf(5)) names a program that loads libraries into it: a header of type `PT_INTERP`.
+fn names_interpreter(program: &[u8]) -> bool {
+    const PT_INTERP: u32 = 3;
+    let number = |at: usize, size: usize| {
+        let bytes = program.get(at..at + size).unwrap_or_default();
+        bytes.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
+    };
+    let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX / 2);
+    let (first, size, many) = (place(number(32, 8)), place(number(54, 2)), place(number(56, 2)));
+    (0..many).any(|header| number(first.saturating_add(header * size), 4) == u64::from(PT_INTERP))
 }
 
 /// A program that this machine can start.
@@ -132,10 +160,27 @@ fn speaker(root: &Path, target: &Target, binary: &Path) -> Result<std::path::Pat
     })
 }
 
+/// The README without the links into a repository that is not there.
+fn standing_alone(text: &str, product: &Product) -> String {
+    let there = format!("]({}/blob/v{}/", product.homepage, product.version);
+    let elsewhere = ["docs/", "crates/", "CONTRIBUTING.md", "LICENSE)"];
+    elsewhere
+        .iter()
+        .fold(text.to_owned(), |text, path| text.replace(&format!("]({path}"), &format!("{there}{path}")))
+}
+
 fn manual(program: &Path, files: &mut Vec<Staged>) -> Result<()> {
     let folder = std::env::temp_dir().join(format!("steady-relay-man-{}", std::process::id()));
-    let written = output(std::process::Command::new(program).arg("man").arg("--dir").arg(&folder));
-    let read = written.and_then(|_| {
+    let written = std::process::Command::new(program).arg("man").arg("--dir").arg(&folder).output();
+    let written = written.context("the program cannot be started").and_then(|done| {
+        ensure!(
+            done.status.success(),
+            "the program has no manual: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        Ok(())
+    });
+    let read = written.and_then(|()| {
         let entries = fs::read_dir(&folder).context("the program writes its manual")?;
         entries
             .map(|entry| {
@@ -148,4 +193,29 @@ fn manual(program: &Path, files: &mut Vec<Staged>) -> Result<()> {
     let _gone = fs::remove_dir_all(&folder);
     files.extend(read?);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn linux() -> &'static Target {
+        Target::named("x86_64-unknown-linux-gnu").unwrap()
+    }
+
+    #[test]
+    fn a_program_that_needs_libraries_is_known() {
+        let elf = |kind: u8| {
+            let mut file = vec![0; 64 + 56];
+            file[..4].copy_from_slice(b"\x7fELF");
+            (file[32], file[54], file[56], file[64]) = (64, 56, 1, kind);
+            file
+        };
+        assert!(is_static(&elf(1), linux()).unwrap());
+        assert!(!is_static(&elf(3), linux()).unwrap());
+        assert!(is_static(b"MZ", linux()).is_err());
+        assert!(is_static(b"\x7fELF", Target::named("x86_64-pc-windows-msvc").unwrap()).is_err());
+        // One that is cut off names nothing.
+        assert!(is_static(b"\x7fELF", linux()).unwrap());
+    }
 }

@@ -65,7 +65,6 @@ impl Writer {
         None
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "with a history they are kept")]
     pub(super) fn write(&mut self, _calls: Vec<CallRecord>) -> u64 {
         0
     }

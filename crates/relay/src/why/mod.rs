@@ -16,6 +16,7 @@ use crate::history::record::CallRecord;
 use crate::local_time::Zone;
 use crate::terminal;
 
+#[cfg(feature = "top")]
 pub(crate) use timeline::{inherited, moved, pool};
 pub use verdict::verdict;
 

@@ -17,7 +17,9 @@ use crate::support::{Bench, ms};
 
 /// An issuer that takes requests and does not answer.
 async fn silent() -> Upstream {
-    Upstream::start(Script::by(|_, _| Reply::status(200).json("{}").when(Signal::new()))).await.unwrap()
+    Upstream::start(Script::by(|_, _| Reply::status(200).json("{}").when(Signal::new())))
+        .await
+        .expect("it starts")
 }
 
 /// No patience, and little time for what belongs to sending.
@@ -62,7 +64,7 @@ async fn a_refused_key_whose_issuer_is_silent_goes_back_as_the_401_that_it_is() 
 /// Two members in order, the first with a credential from there.
 fn pooled(one: &Upstream, two: &Upstream, issuer: &Upstream, folder: &Folder) -> Config {
     let mut config = with(&one.url(), first_token(issuer), folder);
-    let mut entry = Entry::at(two.url().parse().unwrap());
+    let mut entry = Entry::at(two.url().parse().expect("it is a URL"));
     entry.api_key = Some(secret("sk-two"));
     config.upstreams.insert("two".to_owned(), entry);
     let members = vec!["mine".to_owned(), "two".to_owned()];
