@@ -37,10 +37,9 @@ impl Tally {
         let sent = Sent::all(call);
         self.all.see(call);
         self.all.sent(sent);
-        if call.first_at().0 != call.last_at().0 {
-            self.all.moved_here += 1;
-            self.all.moved_away += 1;
-        }
+        let moved = moves(call).count() as u64;
+        self.all.moved_here += moved;
+        self.all.moved_away += moved;
         match by {
             Some(By::Hour) => self.row(format!("{:02}", slot_of(call.opened).hour), call, sent),
             Some(By::Model) => self.row(models(call), call, sent),
@@ -70,7 +69,6 @@ impl Tally {
     /// A call counts for the upstream that had it at last, which is the one that served it if any did, and each send for
     /// the one that it went to.
     fn upstreams(&mut self, call: &CallRecord, all: Sent) {
-        let (first, last) = (call.first_at().0, call.last_at().0);
         let mut known = Sent::default();
         let mut at = call.first_at();
         for of in &call.sends {
@@ -81,13 +79,13 @@ impl Tally {
                 row(&mut self.rows, at.0.to_owned()).sent(sent);
             }
         }
-        let counted = row(&mut self.rows, last.to_owned());
+        let counted = row(&mut self.rows, call.last_at().0.to_owned());
         counted.see(call);
         // Where those went that are left out of a long call is not told.
         counted.sent(all.less(known));
-        if first != last {
-            counted.moved_here += 1;
-            row(&mut self.rows, first.to_owned()).moved_away += 1;
+        for (from, to) in moves(call) {
+            row(&mut self.rows, from.to_owned()).moved_away += 1;
+            row(&mut self.rows, to.to_owned()).moved_here += 1;
         }
     }
 }
@@ -139,6 +137,16 @@ impl Sent {
     }
 }
 
+/// From which upstream to which one a call went on, as often as it did, also where it came back in the end.
+fn moves(call: &CallRecord) -> impl Iterator<Item = (&str, &str)> {
+    let places = call.sends.iter().scan(call.first_at(), |at, of| {
+        let from = at.0;
+        *at = of.at(*at);
+        Some((from, at.0))
+    });
+    places.filter(|(from, to)| from != to)
+}
+
 /// The model that a call asked for, and the one that was asked at last, where that is another one.
 fn models(call: &CallRecord) -> String {
     let [asked, last] = [call.first_at().1, call.last_at().1].map(|model| model.unwrap_or(NAMELESS));
@@ -176,9 +184,9 @@ pub struct Sums {
     pub lost: u64,
     /// Calls whose answer broke off.
     pub broken: u64,
-    /// Calls that another upstream was to be asked for first.
+    /// How often a call came here from another upstream.
     pub moved_here: u64,
-    /// Calls that were for this upstream first, and count for another one.
+    /// How often one went on elsewhere from this upstream.
     pub moved_away: u64,
     /// Calls that were cut; the client resumes in another one, and that one counts.
     pub cut: u64,

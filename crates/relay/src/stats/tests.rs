@@ -328,15 +328,15 @@ fn a_call_counts_for_who_had_it_at_last_and_a_send_for_where_it_went() {
         let sums = &tally.rows[name];
         (sums.calls, sums.sends, sums.refusals, sums.moved_here, sums.moved_away)
     };
-    assert_eq!(of("openai"), (2, 7, 5, 0, 4));
-    assert_eq!(of("second"), (3, 4, 1, 3, 0));
+    assert_eq!(of("openai"), (2, 7, 5, 1, 5));
+    assert_eq!(of("second"), (3, 4, 1, 4, 1));
     assert_eq!(of("third"), (1, 1, 1, 1, 0));
     let (one, two) = (&tally.rows["openai"], &tally.rows["second"]);
     assert_eq!((one.served, one.saved(), two.served, two.saved()), (2, 1, 2, 1));
-    assert_eq!((tally.rows["third"].lost, tally.all.moved_here, tally.all.moved_away), (1, 4, 4));
+    assert_eq!((tally.rows["third"].lost, tally.all.moved_here, tally.all.moved_away), (1, 6, 6));
     let json = json::json(&tally, Some(By::Upstream), (0, 1));
     let row = json["rows"].as_array().unwrap().iter().find(|row| row["upstream"] == "second").unwrap();
-    assert_eq!((&row["sums"]["moved_here"], &row["sums"]["sends"]), (&3.into(), &4.into()));
+    assert_eq!((&row["sums"]["moved_here"], &row["sums"]["sends"]), (&4.into(), &4.into()));
     // Sends that are left out, and those of a record that says nothing of them, are in some row.
     let mut long = ended(7, 3, "gave_up");
     long.sends[2].moved = moved("second");
@@ -362,12 +362,25 @@ fn the_moves_of_a_pool_are_a_table_of_their_own() {
     third                        1    0.0 %    0.0 %          4.0 s      0      1
 
     upstream                 sends   refused   moved here   moved away
-    second                       4    25.0 %            3            0
-    openai                       7    71.4 %            0            4
+    second                       4    25.0 %            4            1
+    openai                       7    71.4 %            1            5
     third                        1   100.0 %            1            0
     ");
     let chinese = page(Lang::Chinese, &of_a_pool());
     assert!(chinese.contains("转入") && chinese.contains("转出"), "{chinese}");
+    // One that came back to where it began was elsewhere all the same.
+    let mut back = ended(1, 2, "served");
+    back.sends[1].moved = moved("second");
+    back.sends[2].moved = moved("openai");
+    insta::assert_snapshot!(part(&page(Lang::English, &[back]), "  upstream"), @r"
+    upstream                 calls  success  without      mean wait  saved   lost
+    openai                       1  100.0 %    0.0 %          4.0 s      1      0
+    second                       0        -        -              -      0      0
+
+    upstream                 sends   refused   moved here   moved away
+    openai                       2    50.0 %            1            1
+    second                       1   100.0 %            1            1
+    ");
     let alone = page(Lang::English, &[ended(1, 2, "served")]);
     assert!(!alone.contains("moved here"), "{alone}");
 }

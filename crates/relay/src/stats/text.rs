@@ -127,7 +127,7 @@ fn table(lang: Lang, by: By, tally: &Tally) -> String {
     text
 }
 
-/// What each upstream of a pool was sent, and which calls came from another one: in the order of the table.
+/// What each upstream of a pool was sent, and how often a call came from another one: in the order of the table.
 fn moves(lang: Lang, tally: &Tally) -> String {
     let line = |name: &str, cells: [String; 4]| {
         let name = plain::line(name);
