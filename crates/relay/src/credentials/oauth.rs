@@ -238,7 +238,7 @@ fn granted(place: &str, heard: &Heard<'_>, blank: &Blank) -> Result<Granted, Tro
     if status.is_redirection() {
         // Nobody has judged the refresh token, so it is as good as before.
         return Err(Trouble::standing(match heard.location {
-            Some(location) => words::redirected(lang(), place, number, &led_to(location, blank)),
+            Some(location) => words::redirected(lang(), place, number, &led_to(place, location, blank)),
             None => words::failed(lang(), place, number),
         }));
     }
@@ -265,17 +265,30 @@ fn granted(place: &str, heard: &Heard<'_>, blank: &Blank) -> Result<Granted, Tro
     Ok(Granted { access, lifetime: lifetime(&told["expires_in"]), refresh })
 }
 
-/// The host that a redirect leads to. Its path and query may hold anything, and are not repeated.
-fn led_to(location: &str, blank: &Blank) -> String {
+/// The host that a redirect leads to, and its path where that is the host which was asked: else it would seem to lead to
+/// itself. Its query may hold anything, and is not repeated; nor is a path that looks as if it held a secret.
+fn led_to(place: &str, location: &str, blank: &Blank) -> String {
     let Ok(uri) = location.trim().parse::<Uri>() else { return words::elsewhere(lang()) };
     match (uri.scheme_str(), uri.authority()) {
         (Some(scheme), Some(authority)) => {
             let port = authority.port().map(|port| format!(":{port}")).unwrap_or_default();
-            label(&blank.of(&format!("{scheme}://{}{port}", authority.host()))).into()
+            let host = format!("{scheme}://{}{port}", authority.host());
+            match path(&uri, blank).filter(|_| host.eq_ignore_ascii_case(place)) {
+                Some(path) => format!("{place}{path}"),
+                None if host.eq_ignore_ascii_case(place) => words::another_path(lang()),
+                None => label(&blank.of(&host)).into(),
+            }
         }
-        (None, None) => words::another_path(lang()),
+        (None, None) => path(&uri, blank).unwrap_or_else(|| words::another_path(lang())),
         (Some(_), None) | (None, Some(_)) => words::elsewhere(lang()),
     }
+}
+
+/// The path of a redirect, where it can be told whole.
+fn path(uri: &Uri, blank: &Blank) -> Option<String> {
+    let path = uri.path();
+    let can_be_told = path.starts_with('/') && blank.of(path) == path && *label(path) == *path;
+    can_be_told.then(|| path.to_owned())
 }
 
 /// The code of an error, as a label; some put it into an object, as services of models do.
@@ -390,7 +403,10 @@ mod tests {
                 Some("https://u:pw@new.example:8443/token?rt=CANARY#x"),
                 "redirects to https://new.example:8443 (308)",
             ),
-            (Some("/v2/token?rt=CANARY"), "redirects to another path there (308)"),
+            (Some("/v2/token?rt=CANARY"), "redirects to /v2/token (308)"),
+            (Some("https://a.example/v2/token?rt=CANARY"), "redirects to https://a.example/v2/token (308)"),
+            (Some("https://a.example/hush/token"), "redirects to another path there (308)"),
+            (Some("/hush"), "redirects to another path there (308)"),
             (Some("https://hush.new.example/"), "redirects to https://.new.example (308)"),
             (Some("?? CANARY"), "redirects to elsewhere (308)"),
             (None, "https://a.example answered 308"),

@@ -159,15 +159,15 @@ relay_core::words! {
         zh: "凭据 `{name}`：{what}";
     }
 
-    /// In the log: it was renewed.
+    /// In the log: it was read from its file, printed by its command or issued anew.
     renewed(name: &str) {
-        en: "credential `{name}` was refreshed";
-        zh: "凭据 `{name}` 已刷新";
+        en: "credential `{name}` was obtained";
+        zh: "已取得凭据 `{name}`";
     }
 
     /// In the log: it was not.
     not_renewed(name: &str, why: &str) {
-        en: "credential `{name}` could not be refreshed: {why}";
-        zh: "凭据 `{name}` 无法刷新：{why}";
+        en: "credential `{name}` could not be obtained: {why}";
+        zh: "无法取得凭据 `{name}`：{why}";
     }
 }

@@ -102,7 +102,7 @@ async fn a_token_is_in_no_log_and_in_no_file_but_its_own() {
     assert_eq!(relay.end().await.code(), Some(0));
     relay.until("stopping").await;
     let said = relay.said();
-    assert!(said.contains("credential `mine` was refreshed"), "{said}");
+    assert!(said.contains("credential `mine` was obtained"), "{said}");
     let mut kept = 0;
     let all = files(&home.path().join("state")).into_iter();
     for (place, text) in all.chain([("log".into(), said), ("page".into(), page), ("calls".into(), calls)]) {
