@@ -157,9 +157,6 @@ fn hang(line: &str, columns: usize) -> usize {
     let plain = anstream::adapter::strip_str(line).to_string();
     let content = plain.trim_start();
     let leading = plain.len() - content.len();
-    if leading == 0 {
-        return 0;
-    }
     let behind_gap = content.split_once("  ").map(|(name, told)| {
         let gap = 2 + told.len() - told.trim_start().len();
         leading + width(name) + gap

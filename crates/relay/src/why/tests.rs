@@ -129,6 +129,20 @@ fn a_call_is_told_from_its_beginning_to_its_end() {
 }
 
 #[test]
+fn what_is_wrapped_stands_below_its_text_however_long_it_took() {
+    for (began, hang) in [(9_000, 11), (61_000, 11), (754_000, 13), (40_000_000, 12)] {
+        let line = WaitRecord { began, waiting: Some(4), ..wait(WaitWhy::Line, Some(14_000)).unwrap() };
+        let told = FailedRecord { told: Some(14_000), ..failed(Fault::AtCapacity) };
+        let sends = vec![send(1, Some(told)), SendRecord { wait: Some(line), ..send(2, None) }];
+        let page = text(Lang::English, &CallRecord { sends, ..call(1, State::Sending) }, KNOWN);
+        let mut lines = page.lines().skip_while(|line| !line.contains("  waited "));
+        let (first, second) = (lines.next().unwrap(), lines.next().unwrap());
+        let text = second.trim_start();
+        assert!(first.find("waited") == Some(hang) && second.len() - text.len() == hang, "{page}");
+    }
+}
+
+#[test]
 fn a_call_that_was_not_sent_since_its_lane_was_parked_says_so_and_until_when() {
     let parked = WaitRecord { planned: Some(3_600_000), ..wait(WaitWhy::Parked, Some(0)).unwrap() };
     let sends = vec![SendRecord { send: 1, wait: Some(parked), ..SendRecord::default() }];
@@ -328,6 +342,31 @@ fn a_wait_for_a_breaker_is_told() {
     let open = CallRecord { sends, ..call(1, State::Waiting) };
     let said = "It is not over: the relay holds it, since the breaker of each upstream is open.";
     assert_eq!(verdict(Lang::English, &open, false), said);
+}
+
+#[test]
+fn a_credential_that_cannot_be_had_is_the_relays_own_affair() {
+    let said = |sends, lang| {
+        let why = Some("credential".to_owned());
+        let closed = ClosedRecord { why, sends, waited: 0, ..closed(Outcome::Refused) };
+        let of = SendRecord { began: None, ..send(1, Some(failed(Fault::NeverSent))) };
+        let call = CallRecord { sends: vec![of], closed: Some(closed), ..call(1, State::Closed) };
+        verdict(lang, &call, false)
+    };
+    assert_eq!(
+        said(0, Lang::English),
+        "The relay's own credential for the service could not be had, so nothing was sent; `steady-relay status` and \
+         the log say why."
+    );
+    assert!(said(0, Lang::Chinese).starts_with("无法取得中继自己"));
+    // What was sent before has failed in its own way.
+    assert!(
+        said(1, Lang::English)
+            .starts_with("The service could not be reached. The relay refused to send again")
+    );
+    let record = MovedRecord { why: "credential".to_owned(), ..to("second", None).unwrap() };
+    let on = moved(Lang::English, &record);
+    assert_eq!(on, "goes to second: the relay's own credential for the one before was not at hand");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The last line: what happened in one or two sentences, and whose doing it was.
 
-use relay_core::call::{PARKED, Stop};
+use relay_core::call::{PARKED, Stop, Why};
 use relay_core::event::Outcome;
+use relay_core::failure::Bar;
 use relay_core::{Fault, Lang};
 
 use super::fault;
@@ -27,7 +28,17 @@ pub fn verdict(lang: Lang, call: &CallRecord, run_ended: bool) -> String {
         }
         (Some(Outcome::Passed), Some(was)) => words::passed(lang, &was),
         (Some(Outcome::Passed | Outcome::Returned), None) => words::passed_alone(lang),
+        // The profile of a call says so by this name.
+        (Some(Outcome::Returned), Some(was)) if call.profile == "off" => {
+            words::returned_untouched(lang, &was)
+        }
         (Some(Outcome::Returned), Some(was)) => words::returned(lang, &was),
+        // No service was asked, so none is to blame.
+        (Some(Outcome::Refused), _)
+            if closed.sends == 0 && closed.why.as_deref() == Some(Why::Barred(Bar::Credential).name()) =>
+        {
+            words::refused_without_credential(lang)
+        }
         (Some(Outcome::Refused), Some(was)) => {
             words::not_again(lang, &was, &because.unwrap_or_else(|| parts::maybe_ran(lang)))
         }

@@ -114,10 +114,22 @@ relay_core::words! {
         zh: "{was}；中继将其原样返回，由客户端决定。";
     }
 
+    /// The same, of a call that was to pass untouched.
+    returned_untouched(was: &str) {
+        en: "{was}; the relay passed that on untouched, since the request asked for that (`x-steady: off`).";
+        zh: "{was}；该请求要求原样转交（`x-steady: off`），中继照办。";
+    }
+
     /// A refusal to send again.
     not_again(was: &str, reason: &str) {
         en: "{was}. The relay refused to send again: {reason}.";
         zh: "{was}。中继拒绝重新发送：{reason}。";
+    }
+
+    /// A refusal since the relay's own credential cannot be had.
+    refused_without_credential() {
+        en: "The relay's own credential for the service could not be had, so nothing was sent; `steady-relay status` and the log say why.";
+        zh: "无法取得中继自己用于该服务的凭据，因此没有发送；原因见 `steady-relay status` 和日志。";
     }
 
     /// A refusal that nothing tells of.

@@ -167,10 +167,10 @@ relay_core::words! {
         zh: "中继自己的凭据正在续期";
     }
 
-    /// The relay's own credential for it is being renewed.
+    /// The relay's own credential for it is being renewed, or cannot be had.
     left_credential() {
-        en: "the credential for the one before is being renewed";
-        zh: "之前的上游的凭据正在续期";
+        en: "the relay's own credential for the one before was not at hand";
+        zh: "中继自己用于之前上游的凭据当时不可用";
     }
 
     /// This one is preferred.
