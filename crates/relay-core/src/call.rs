@@ -272,6 +272,17 @@ impl Call {
         self.state = State::Done(Ending::Committed);
     }
 
+    /// The answer goes to the client whatever it is, unread, since the client asked for that, and its head says that the
+    /// send failed so. Whether that is no definite error: then it counts as one that was met, and nothing is done about it.
+    pub fn passes_failed(&mut self, failure: Failure) -> bool {
+        let may_heal = failure.evidence.is_some();
+        if self.state == State::Flying && may_heal {
+            self.meets(&failure);
+            self.last = Some(Box::new(failure));
+        }
+        may_heal
+    }
+
     /// The send failed. Where none is under way nothing happens: what was committed stays so.
     pub fn failed(&mut self, failure: Failure, now: Moment, dice: &mut dyn Dice) {
         let _own = self.failed_beside(failure, None, now, dice);
@@ -293,20 +304,7 @@ impl Call {
         if failure.renewed {
             failure.evidence = Some(Evidence::Refused);
         }
-        self.events.push(Event::FaultSeen {
-            send: self.budget.own_sends(),
-            fault: failure.fault,
-            evidence: failure.evidence,
-            status: failure.status,
-            code: failure.code.clone(),
-            rule: failure.rule.clone(),
-            told: failure.renews.or(match failure.advice {
-                Advice::Wait(told) => Some(told),
-                Advice::Useless | Advice::Silent => None,
-            }),
-            usage: failure.usage,
-        });
-        self.capacity_faults += u32::from(failure.fault.is_capacity());
+        self.meets(&failure);
         if failure.told == Told::ByTransport {
             failure.earlier.clone_from(&self.answered);
         } else {
@@ -329,6 +327,24 @@ impl Call {
     pub fn may_renew(&self, now: Moment) -> bool {
         let has_time = self.bears(Duration::ZERO, now) || self.prepared_by.is_some_and(|by| now < by);
         !self.renewed && self.nature.kept && !self.budget.is_spent() && has_time
+    }
+
+    /// It is told, and counts.
+    fn meets(&mut self, failure: &Failure) {
+        self.events.push(Event::FaultSeen {
+            send: self.budget.own_sends(),
+            fault: failure.fault,
+            evidence: failure.evidence,
+            status: failure.status,
+            code: failure.code.clone(),
+            rule: failure.rule.clone(),
+            told: failure.renews.or(match failure.advice {
+                Advice::Wait(told) => Some(told),
+                Advice::Useless | Advice::Silent => None,
+            }),
+            usage: failure.usage,
+        });
+        self.capacity_faults += u32::from(failure.fault.is_capacity());
     }
 
     fn go_on(

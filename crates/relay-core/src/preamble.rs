@@ -214,6 +214,12 @@ impl Preamble {
         }
     }
 
+    /// What the head alone says of an answer whose body nobody reads; `None`: it is none of an error.
+    #[must_use]
+    pub fn unread(&mut self) -> Option<Failure> {
+        (self.head.status.as_u16() >= 400).then(|| self.judged(Told::ByStatus, &[]))
+    }
+
     /// A login page, a captive portal, an edge: not an answer of the model service.
     fn page(&self) -> Verdict {
         let mut failure = Failure::of_transport(Fault::ServerFailed, Evidence::Failed);

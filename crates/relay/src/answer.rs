@@ -247,6 +247,11 @@ impl Answer {
         self.preamble.release();
     }
 
+    /// What its head says of it where nobody listens; `None`: it is none of an error.
+    pub(crate) fn unread(&mut self) -> Option<Failure> {
+        self.preamble.unread()
+    }
+
     /// The answer goes to the client as it comes, and nobody listens any more: its end is the end of its bytes.
     pub(crate) fn pass_unread(&mut self) {
         self.copy = Copy::Opaque;

@@ -375,16 +375,17 @@ impl Drive {
         asked
     }
 
-    fn serve(mut self, answer: Answer, ending: Option<Verdict>) -> Response<ReplyBody> {
+    fn serve(mut self, mut answer: Answer, ending: Option<Verdict>) -> Response<ReplyBody> {
         self.open.answered(|| answer.head_alone());
-        // An answer that nobody read is called what its status says.
-        let outcome = if self.order.untouched && answer.head.status.as_u16() >= 400 {
-            self.open.commit_refusal();
-            Outcome::Passed
-        } else {
-            self.open.commit();
-            self.order.legs.served(&self.open.shared().served);
-            Outcome::Served
+        // An answer that nobody reads is called what its head says.
+        let refused = if self.order.untouched { answer.unread() } else { None };
+        let outcome = match refused {
+            Some(failure) => self.open.commit_refusal(failure),
+            None => {
+                self.open.commit();
+                self.order.legs.served(&self.open.shared().served);
+                Outcome::Served
+            }
         };
         self.reply(answer, outcome, ending, Touch::default())
     }

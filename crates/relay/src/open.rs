@@ -534,10 +534,13 @@ impl OpenCall {
         self.hands_over();
     }
 
-    /// The same of an answer that nobody judged, whose status is that of an error: it says nothing of its lane.
-    pub(crate) fn commit_refusal(&mut self) {
+    /// The same of an answer that nobody reads, whose head says that it is this failure: that says nothing of its lane.
+    /// What its client asked to have as it comes is handed back, unless it is a definite error.
+    pub(crate) fn commit_refusal(&mut self, failure: Failure) -> Outcome {
         self.ticket.settled(Settled { report: Report::Other, back: None }, None);
+        let may_heal = self.call.passes_failed(failure);
         self.hands_over();
+        if may_heal { Outcome::Returned } else { Outcome::Passed }
     }
 
     fn hands_over(&mut self) {

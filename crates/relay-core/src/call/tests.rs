@@ -5,6 +5,7 @@ mod moves;
 mod notices;
 mod parked;
 mod renewed;
+mod untouched;
 
 use super::*;
 use crate::evidence::Operation;
