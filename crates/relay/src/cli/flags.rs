@@ -134,9 +134,9 @@ pub(super) const FLAGS_OF: &[(&[&str], &[&str])] = &[
     (&["top"], OF_ASKING),
     (&["health"], OF_ASKING),
     #[cfg(feature = "history")]
-    (&["why"], OF_WHY),
+    (&["why"], OF_HISTORY),
     #[cfg(feature = "history")]
-    (&["stats"], OF_STATE),
+    (&["stats"], OF_HISTORY),
     (&["alerts", "test"], FILES),
     (&["service", "install"], OF_SETTINGS),
     (&["cert", "show"], OF_STATE),
@@ -155,9 +155,9 @@ pub(super) const FLAGS_OF: &[(&[&str], &[&str])] = &[
 const FILES: &[&str] = &["config", "env_file"];
 /// The flags that say where the state folder is.
 const OF_STATE: &[&str] = &["config", "env_file", "state_dir"];
-/// The flags that say where the history is, and who may know more.
+/// The flags that say where the history is, and which relay may know more.
 #[cfg(feature = "history")]
-const OF_WHY: &[&str] = &["listen", "port", "config", "env_file", "state_dir"];
+const OF_HISTORY: &[&str] = &["listen", "port", "config", "env_file", "state_dir"];
 /// The flags of a relay that belongs to one client: that client is pointed at loopback, whatever `--listen` says.
 const OF_RUN: &[&str] = &[
     "port",

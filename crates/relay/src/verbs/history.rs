@@ -1,7 +1,8 @@
 //! The history's file, for the verbs that read it.
 
-use relay_core::config::Config;
+use relay_core::config::{Config, Secret};
 use steady_relay::history::store::Reader;
+use steady_relay::running;
 use steady_relay::words::{self, lang};
 
 /// The file that the settings name.
@@ -14,4 +15,12 @@ pub(super) fn reader(config: &Config) -> Result<Reader, String> {
         return Err(if is_off { words::history::is_off(lang()) } else { words::history::no_folder(lang()) });
     };
     Reader::open(&path).map_err(|why| why.to_string())
+}
+
+/// Has the relay at the address of the settings write all that has happened: it does before it tells of its calls. Where
+/// none answers, the file is what it is.
+pub(super) async fn settles(config: &Config) {
+    let token = config.token.as_ref().map(Secret::expose);
+    // No call has changed since then, so that none has to be told.
+    let _told = running::calls(running::address(config), token, u64::MAX).await;
 }

@@ -14,7 +14,7 @@ use steady_relay::stats::tally::Tally;
 use steady_relay::stats::{Form, Options, json, text};
 use steady_relay::words::{lang, settings, start, stats as words};
 
-use super::{Failure, failed, files, history, load, print, print_json};
+use super::{Failure, block_on, failed, files, history, load, print, print_json};
 
 /// How far back it looks where nothing is said.
 const SINCE: &str = "7d";
@@ -45,6 +45,10 @@ pub(crate) fn stats(flags: &Flags, options: &Options) -> Result<u8, Failure> {
         .map_err(|why| failed(2, &words::bad_since(lang(), &settings::said_of(lang(), &why.why))))?;
     let from = now.saturating_sub(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
     let config = load(flags, &files(flags))?.config;
+    block_on(async {
+        history::settles(&config).await;
+        Ok(())
+    })?;
     let reader = history::reader(&config).map_err(|words| failed(1, &words))?;
     let unread = |why: StoreError| failed(1, &why);
     let of = if options.last_run {

@@ -276,6 +276,47 @@ async fn why_right_after_a_call_knows_its_end_and_says_where_no_call_met_a_fault
 }
 
 #[tokio::test]
+async fn what_passes_untouched_is_called_what_its_head_says() {
+    let bad = Reply::status(400).json(r#"{"error":{"code":"bad","message":"no"}}"#);
+    let up = Upstream::start(Script::of([full(), bad])).await.unwrap();
+    let home = home();
+    let relay = serve(&home, &up).await;
+    let off = || turn().header("x-steady", "off");
+    for status in [503, 400] {
+        assert_eq!(relay.ask(&off()).await.status, status);
+    }
+    assert_eq!(up.requests().len(), 2, "each was sent once");
+    told_once(&home, &["why", "c2"], "passed: ").await;
+    let refused = told(&home, &["why", "c1"]).await;
+    for words in [
+        "the model is at capacity (at_capacity)",
+        "returned: the client got the failure as it came, with status 503",
+        "The service was at capacity; the relay passed that on untouched, since the",
+    ] {
+        assert!(refused.contains(words), "{words} is not in {refused}");
+    }
+    let page: Value = serde_json::from_str(&told(&home, &["stats", "--json"]).await).unwrap();
+    let sums = ["handed_back", "definite_errors", "refusals", "lost"].map(|sum| page["sums"][sum].clone());
+    assert_eq!(sums, [1, 1, 1, 0].map(Value::from));
+}
+
+#[tokio::test]
+async fn stats_right_after_a_call_count_it() {
+    let up = Upstream::start(Script::by(|_, _| good())).await.unwrap();
+    let home = home();
+    let relay = serve(&home, &up).await;
+    let port = relay.addr.port().to_string();
+    // One of them alone might be written by then.
+    for count in 1..=5 {
+        relay.ask(&turn()).await;
+        let (code, out, _) =
+            home.run(&["stats", "--json", "--port", &port, "--state-dir", &state(&home)]).await;
+        let page: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((code, &page["sums"]["served"], &page["sums"]["open"]), (0, &count.into(), &0.into()));
+    }
+}
+
+#[tokio::test]
 async fn what_the_file_lacks_the_relay_tells() {
     let up = Upstream::start(Script::of([full(), good()])).await.unwrap();
     let home = Home::with_config(&format!("{PROFILE}[history]\nenabled = false\n"));
