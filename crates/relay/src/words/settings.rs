@@ -336,6 +336,11 @@ const PATTERNS: &[(&str, &str)] = &[
         "a path begins with / and has no query: \"/v1/messages\"",
         "路径以 / 开头，不带查询串：\"/v1/messages\"",
     ),
+    ("{} has a `*`, which stands for nothing in a path", "{0} 中有 `*`，它在路径中不代表任何内容"),
+    (
+        "leave it out, with the / before it: a path fits all below it, too",
+        "去掉它和它前面的 /：路径也适用于其下的所有路径",
+    ),
     ("{} is no model", "{0} 不是模型"),
     ("{} holds what is no model", "{0} 中有不是模型的内容"),
     ("write a name, with at most one * and that at its end", "写一个名称，最多一个 *，且只能在末尾"),
