@@ -16,7 +16,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
 use crate::clock::IdleLimit;
-use crate::upstream::io_kind;
+use crate::upstream::{Payload, io_kind};
 
 /// So much is made ready for a body in one go, whatever it announces.
 const AT_ONCE: usize = 1 << 20;
@@ -279,6 +279,16 @@ impl Body for SendBody {
                     None => SizeHint::new(),
                 }
             }
+        }
+    }
+}
+
+impl Payload for SendBody {
+    fn again(&self) -> Option<Self> {
+        match self {
+            Self::Kept(bytes) => Some(Self::Kept(bytes.clone())),
+            Self::Pieces(pieces) => Some(Self::Pieces(pieces.clone())),
+            Self::Passing(_) => None,
         }
     }
 }

@@ -41,7 +41,9 @@ pub fn page(lang: Lang, address: &str, page: &Value) -> String {
     let lanes = page["lanes"].as_array().map_or(&[][..], Vec::as_slice);
     let busy: Vec<_> = lanes
         .iter()
-        .filter(|lane| lane["state"] == "shut" || lane["waiting"] != 0 || is_cut_off(lane))
+        .filter(|lane| {
+            lane["state"] == "shut" || lane["waiting"] != 0 || is_cut_off(lane) || held(lane).is_some()
+        })
         .collect();
     lines.push(words::lanes(lang, lanes.len() as u64, busy.len() as u64));
     lines.extend(busy.iter().take(MOST).map(|lane| format!("  {}", lane_line(lang, lane))));
@@ -99,6 +101,11 @@ fn is_cut_off(lane: &Value) -> bool {
     matches!(lane["circuit"].as_str(), Some("open" | "half_open"))
 }
 
+/// For how long its service asked to be left alone.
+fn held(lane: &Value) -> Option<f64> {
+    lane["held_for_s"].as_f64().filter(|left| *left > 0.0)
+}
+
 fn lane_line(lang: Lang, lane: &Value) -> String {
     let text = |key: &str| lane[key].as_str().unwrap_or("-");
     let who = format!("{} {}", text("upstream"), text("model"));
@@ -108,12 +115,13 @@ fn lane_line(lang: Lang, lane: &Value) -> String {
     }
     match (lane["waiting"].as_u64().unwrap_or(0), lane["next_send_in_s"].as_f64()) {
         // A parked lane has its time whether anybody waits for it or not.
-        (0, _) => match lane["parked_for_s"].as_f64() {
-            Some(parked) => {
+        (0, _) => match (lane["parked_for_s"].as_f64(), held(lane)) {
+            (Some(parked), _) => {
                 let state = words::next_in(lang, &state(lane), &span(lang, Some(parked)));
                 words::lane(lang, &who, &state, 0)
             }
-            None => words::lane_unasked(lang, &who, &state(lane)),
+            (None, Some(left)) => words::lane_held(lang, &who, &state(lane), &span(lang, Some(left))),
+            (None, None) => words::lane_unasked(lang, &who, &state(lane)),
         },
         (waiting, None) => words::lane(lang, &who, &state(lane), waiting),
         (waiting, Some(0.0)) => words::lane_due(lang, &who, &state(lane), waiting),
@@ -190,7 +198,7 @@ mod tests {
         sends that may have been billed twice: 1
         open calls: 1
           c118 codex openai gpt-x: waiting (at_capacity), next in 4.2 s, 2 sends, 12 s
-        lanes: 5, 4 of them shut, cut off or with calls that wait
+        lanes: 5, 4 of them shut, paused, cut off or with calls that wait
           openai gpt-x: shut (at_capacity), 6 waiting, the next is sent in 4.2 s
           openai gpt-z: shut (slow) when last asked, nobody waits
           first gpt-y: failed too often (breaker open), tried again in 12.3 s
@@ -210,6 +218,26 @@ mod tests {
                                   "waiting": 0, "next_send_in_s": null, "parked_for_s": 7260.0});
         let text = super::page(Lang::English, "a", &page);
         assert!(text.contains("  chatgpt gpt-y: shut (quota_spent), next in 2 h 1 min, 0 waiting"), "{text}");
+    }
+
+    #[test]
+    fn a_lane_that_is_held_is_listed_with_how_long_though_it_is_open_and_nobody_waits() {
+        let mut page = busy();
+        page["lanes"] = json!([
+            {"upstream": "openai", "model": "gpt-y", "state": "open", "waiting": 0, "held_for_s": 245.0},
+            {"upstream": "openai", "model": "gpt-z", "state": "shut", "why": "slow", "waiting": 0, "held_for_s": 3.2},
+            {"upstream": "openai", "model": "gpt-0", "state": "open", "waiting": 0, "held_for_s": 0.0}
+        ]);
+        let text = super::page(Lang::English, "a", &page);
+        assert!(text.contains("lanes: 3, 2 of them shut, paused, cut off"), "{text}");
+        for line in [
+            "  openai gpt-y: open, paused for 4 min 5 s more, as the service asked",
+            "  openai gpt-z: shut (slow), paused for 3.2 s more, as the service asked",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        let text = super::page(Lang::Chinese, "a", &page);
+        assert!(text.contains("  openai gpt-y：open，应服务要求再暂停 4 分 5 秒"), "{text}");
     }
 
     #[test]

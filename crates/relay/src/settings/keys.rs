@@ -703,13 +703,20 @@ pub(super) const ROUTE: &[Key<RouteDraft>] = &[
         name: "path",
         shape: "path",
         default: "",
-        doc: "Fits this path and all below it. Not set: every path.",
+        doc: "Fits this path and all below it, so it takes no `*`. Not set: every path.",
         set: |route, given| {
             let path = given.text()?;
             if !path.starts_with('/') || path.contains(['?', '#']) {
                 return Err(Invalid::new(
                     "is no path",
                     "a path begins with / and has no query: \"/v1/messages\"",
+                ));
+            }
+            // It would be looked for as it stands, and never found.
+            if path.contains('*') {
+                return Err(Invalid::new(
+                    "has a `*`, which stands for nothing in a path",
+                    "leave it out, with the / before it: a path fits all below it, too",
                 ));
             }
             route.path = Some(path.to_owned());

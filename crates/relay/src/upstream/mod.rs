@@ -22,11 +22,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::uri::{Authority, Scheme};
 use http::{Request, Response, StatusCode, Uri, Version};
-use hyper::body::Body;
 use relay_core::event::Detour;
 
 use crate::clock::Clock;
@@ -35,12 +33,14 @@ use connect::{At, Connected, Connector, Unconnected};
 use connection::{Lease, Upload, UploadState};
 use multiplexed::{Occupied, Unanswered};
 use pool::{Carrier, Pool, Turn};
+use proxied::{is_locked, locked};
 use ways::{Tried, is_way};
 
 mod answer;
 mod connect;
 mod connection;
 mod multiplexed;
+mod payload;
 mod pool;
 mod proxied;
 mod socks;
@@ -49,16 +49,9 @@ mod wire;
 
 pub(crate) use answer::io_kind;
 pub use answer::{AnswerBody, AnswerBreak, AnswerError};
+pub use payload::{BoxError, Payload};
 pub(crate) use ways::DIRECT;
 pub use ways::{Standings, WayNews, WayWhat, Ways};
-
-/// An error of any kind, as hyper takes it from a body.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
-/// A request body that can be sent.
-pub trait Payload: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static {}
-
-impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static> Payload for B {}
 
 /// Where connections go.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -274,57 +267,81 @@ impl<B: Payload> Upstreams<B> {
     }
 
     /// The same; `connected` is called when there is a connection to send it on, and told where that is by another way
-    /// than the first.
+    /// than the first. Again, where a proxy then refuses the request and it goes another way.
     ///
     /// # Errors
     /// The same.
     pub async fn send_over(
         &self,
         ask: Ask<B>,
-        connected: impl FnOnce(Option<Detour>),
+        mut connected: impl FnMut(Option<Detour>),
     ) -> Result<Response<AnswerBody>, Box<SendFailure<B>>> {
         let Ask { way: ways, mut request, fresh, may_reuse_stale } = ask;
         *request.version_mut() = Version::HTTP_11;
-        let (way, carrier) = match self.carrier(&ways, fresh, may_reuse_stale).await {
-            Ok((way, carrier, detour)) => {
-                connected(detour);
-                (way, carrier)
-            }
-            Err(Unreached { cause, detail, detour }) => {
-                let (proof, request) = (Proof::NothingSent, Some(request));
-                return Err(Box::new(SendFailure { proof, cause, detail, reused: false, request, detour }));
-            }
-        };
-        match carrier {
-            Carrier::Shared(place) => send_among_others(place, &way, request).await,
-            Carrier::Lent(lease) => {
-                if let Some(proxy) = way.via.as_ref().filter(|_| way.is_handed_to_proxy()) {
-                    hand_to_proxy(&mut request, proxy);
+        let mut tried = Tried::default();
+        loop {
+            let (place, carrier) = match self.carrier(&ways, &mut tried, fresh, may_reuse_stale).await {
+                Ok(reached) => reached,
+                Err(Unreached { cause, detail, detour }) => {
+                    let (proof, request) = (Proof::NothingSent, Some(request));
+                    let reused = false;
+                    return Err(Box::new(SendFailure { proof, cause, detail, reused, request, detour }));
                 }
-                send_alone(lease, request).await
+            };
+            connected(tried.detour(&ways, Some(place)));
+            let way = ways.at(place);
+            let lease = match carrier {
+                Carrier::Shared(place) => return send_among_others(place, &way, request).await,
+                Carrier::Lent(lease) => lease,
+            };
+            let Some(proxy) = way.via.as_ref().filter(|_| way.is_handed_to_proxy()) else {
+                return send_alone(lease, request).await;
+            };
+            let spare = payload::spare(&request);
+            hand_to_proxy(&mut request, proxy);
+            let sent = send_alone(lease, request).await;
+            // RFC 9110, section 15.5.8: it comes from a proxy, which has not passed the request on.
+            if !sent.as_ref().is_ok_and(|answer| is_locked(answer.status())) {
+                ways.worked(place);
+                return sent;
             }
+            drop(sent);
+            let why = locked();
+            let (cause, detail) = (why.cause, why.detail(&way));
+            ways.failed(place, cause);
+            tried.push(place, why);
+            let Some(spare) = spare else {
+                let (proof, detour) = (Proof::NothingSent, tried.detour(&ways, None));
+                let (reused, request) = (false, None);
+                return Err(Box::new(SendFailure { proof, cause, detail, reused, request, detour }));
+            };
+            request = *spare;
         }
     }
 
-    /// A connection by the best way that works: where one fails, the next is tried at once, since nothing was sent.
+    /// A connection by the best way that works, and the place of that: where one fails, the next is tried at once, since
+    /// nothing was sent.
     async fn carrier(
         &self,
         ways: &Ways,
+        tried: &mut Tried,
         fresh: bool,
         may_reuse_stale: bool,
-    ) -> Result<(Way, Carrier<B>, Option<Detour>), Unreached> {
-        let mut tried = Tried::default();
-        while let Some(place) = ways.next(&tried) {
+    ) -> Result<(usize, Carrier<B>), Unreached> {
+        while let Some(place) = ways.next(tried) {
             self.look(ways, place);
             let way = ways.at(place);
             let held = if fresh { None } else { self.pool.take(&way, may_reuse_stale).await };
             if let Some(carrier) = held {
-                return Ok((way, carrier, tried.detour(ways, Some(place))));
+                return Ok((place, carrier));
             }
             match self.connect(ways, place, fresh, may_reuse_stale).await {
                 Ok(carrier) => {
-                    ways.worked(place);
-                    return Ok((way, carrier, tried.detour(ways, Some(place))));
+                    // Whether a proxy takes the request is known only when it answers.
+                    if !way.is_handed_to_proxy() {
+                        ways.worked(place);
+                    }
+                    return Ok((place, carrier));
                 }
                 Err(why) if is_way(why.at) => {
                     ways.failed(place, why.cause);

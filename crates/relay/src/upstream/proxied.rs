@@ -1,4 +1,5 @@
-//! The way through a proxy: a tunnel by CONNECT or SOCKS. Whatever fails here, nothing was sent.
+//! The way through a proxy: a tunnel by CONNECT or SOCKS, of which nothing was sent if it fails; and how one says no that
+//! is handed the requests themselves.
 
 use std::future::{Future as _, poll_fn};
 use std::net::IpAddr;
@@ -100,6 +101,18 @@ fn cause_of(status: StatusCode) -> Cause {
         | StatusCode::METHOD_NOT_ALLOWED => Cause::ProxyRefused,
         _ => Cause::ProxyFailed,
     }
+}
+
+/// Whether that is what a proxy answers, in place of the service, to a request that it was handed. It is the one status
+/// that no service has a use for: 403 and all others may be the service's own.
+pub(super) fn is_locked(status: StatusCode) -> bool {
+    status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+}
+
+/// What that means.
+pub(super) fn locked() -> Unconnected {
+    let status = StatusCode::PROXY_AUTHENTICATION_REQUIRED;
+    failed(cause_of(status), &format!("it answered {status} to the request"))
 }
 
 async fn looked_up(origin: &Origin, fits: impl Fn(&IpAddr) -> bool) -> Result<There<'static>, socks::No> {

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::clock::{Clock, SystemClock};
+use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
-use hyper::body::Frame;
+use hyper::body::{Body, Frame};
 use relay_core::Moment;
 use std::pin::Pin;
 use std::sync::Mutex;
@@ -20,6 +21,12 @@ mod reuse;
 mod secured;
 
 type TestBody = BoxBody<Bytes, BoxError>;
+impl Payload for TestBody {
+    fn again(&self) -> Option<Self> {
+        None
+    }
+}
+
 type Sent = Result<Response<AnswerBody>, Box<SendFailure<TestBody>>>;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

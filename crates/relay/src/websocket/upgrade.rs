@@ -1,6 +1,6 @@
 //! The opening handshake (RFC 6455, section 4) with the client and with the upstream, and what is remembered of it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -184,13 +184,27 @@ impl Answered {
     }
 }
 
+/// Whether there is a connection for the handshake, and by which detour.
+#[derive(Default)]
+struct Stood(Mutex<Option<Option<Detour>>>);
+
+impl Stood {
+    fn set(&self, detour: Option<Detour>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(detour);
+    }
+
+    fn by(&self) -> Option<Option<Detour>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// Opens a connection to the upstream, for so long, and remembers what that says of its WebSockets.
 pub(super) async fn open(
     shared: &Arc<Shared>,
     wanted: &Wanted,
     within: Duration,
 ) -> Result<Opened, Unopened> {
-    let (stood, begun) = (OnceLock::new(), shared.clock.now());
+    let (stood, begun) = (Stood::default(), shared.clock.now());
     let tried = tokio::time::timeout(within, connect(shared, wanted, &stood)).await;
     let (memory, now) = (&shared.websockets, shared.clock.now());
     let no_answer = |failure: Box<Failure>| {
@@ -223,7 +237,7 @@ pub(super) async fn open(
         Err(_elapsed) => {
             let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
             let failure = |what: &str| failure.saying(format!("{what} within {} s", within.as_secs()));
-            Err(if stood.get().is_some() {
+            Err(if stood.by().is_some() {
                 no_answer(Box::new(failure("no answer to the WebSocket handshake")))
             } else {
                 Unopened::Failed(Box::new(failure("no connection")))
@@ -246,11 +260,7 @@ fn unspoken(shared: &Shared, wanted: &Wanted, why: &str) {
 
 /// Makes the handshake; once more where the relay's own credential was refused and there is a newer one. Without a limit
 /// of time once the connection `stood`, which says how it gets there.
-async fn connect(
-    shared: &Arc<Shared>,
-    wanted: &Wanted,
-    stood: &OnceLock<Option<Detour>>,
-) -> Result<Opened, Refusal> {
+async fn connect(shared: &Arc<Shared>, wanted: &Wanted, stood: &Stood) -> Result<Opened, Refusal> {
     let mut lent = None;
     let refused = match shake_hands(shared, wanted, stood, &mut lent).await {
         Err(Refusal::Answered(refused)) => refused,
@@ -267,7 +277,7 @@ async fn connect(
 async fn shake_hands(
     shared: &Arc<Shared>,
     wanted: &Wanted,
-    stood: &OnceLock<Option<Detour>>,
+    stood: &Stood,
     sent_with: &mut Option<Lent>,
 ) -> Result<Opened, Refusal> {
     let upstream = &wanted.target.upstream;
@@ -286,7 +296,7 @@ async fn shake_hands(
     let way = shared.way(upstream, Version::HTTP_11).without_http2();
     let begun = shared.clock.now();
     let ask = Ask { way, request: ask, fresh: true, may_reuse_stale: false };
-    let sent = shared.upstreams.send_over(ask, |detour| drop(stood.set(detour))).await;
+    let sent = shared.upstreams.send_over(ask, |detour| stood.set(detour)).await;
     let mut answer = match sent {
         Ok(answer) => answer,
         Err(failed) => {
@@ -324,7 +334,7 @@ async fn shake_hands(
     match hyper::upgrade::on(&mut answer).await {
         Ok(io) => {
             let leg = Leg::new(TokioIo::new(io), Role::Client, limit, &shared.room, None).await;
-            let detour = stood.get().cloned().flatten();
+            let detour = stood.by().flatten();
             Ok(Opened { leg, headers, extensions, detour })
         }
         Err(error) => Err(malformed(&error.to_string())),

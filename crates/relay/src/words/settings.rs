@@ -336,6 +336,11 @@ const PATTERNS: &[(&str, &str)] = &[
         "a path begins with / and has no query: \"/v1/messages\"",
         "路径以 / 开头，不带查询串：\"/v1/messages\"",
     ),
+    ("{} has a `*`, which stands for nothing in a path", "{0} 中有 `*`，它在路径中不代表任何内容"),
+    (
+        "leave it out, with the / before it: a path fits all below it, too",
+        "去掉它和它前面的 /：路径也适用于其下的所有路径",
+    ),
     ("{} is no model", "{0} 不是模型"),
     ("{} holds what is no model", "{0} 中有不是模型的内容"),
     ("write a name, with at most one * and that at its end", "写一个名称，最多一个 *，且只能在末尾"),
@@ -607,6 +612,22 @@ const PATTERNS: &[(&str, &str)] = &[
     (
         "`park_quota` has no effect with profile `{}`, which waits by its own curve: say `park_quota = false` in it, or let it use the gate",
         "策略 `{0}` 按自己的曲线等待，`park_quota` 对它不起作用：请在其中写 `park_quota = false`，或让它使用闸门",
+    ),
+    (
+        "`park_quota` makes hardly any call wait for a quota, since profile `{}` has less patience than most quotas take: say `profile = \"patient\"`, or a longer `patience`",
+        "策略 `{0}` 的耐心短于多数额度的恢复时间，因此 `park_quota` 几乎不会让请求等到额度恢复：请写 `profile = \"patient\"`，或设更长的 `patience`",
+    ),
+    (
+        "[breaker] has no effect, since no upstream has another that could stand in for it: add a [pool.NAME] or a [[fallback]], or say `alone = true`",
+        "没有任何上游有可替补它的其他上游，因此 [breaker] 不起作用：请添加 [pool.NAME] 或 [[fallback]]，或写 `alone = true`",
+    ),
+    (
+        "the fallback of `{}` has no effect at `{}`, where `max_running` puts all models into one line: take out the one or the other",
+        "`{1}` 的 `max_running` 让所有模型排在同一队列，因此 `{0}` 的后备模型在那里不起作用：请去掉两者之一",
+    ),
+    (
+        "`{}` of pool `{}` takes a person's sign-in of ChatGPT and no key, and a pool refuses that: take it out, and let `upstream` name it itself",
+        "上游池 `{1}` 的成员 `{0}` 只接受个人的 ChatGPT 登录而不接受密钥，上游池会拒绝这种登录：请把它移出，并用 `upstream` 直接指定它",
     ),
     (
         "credential `{}` is for no upstream: write `credential = \"{}\"` into the one that it is for",

@@ -61,8 +61,8 @@ relay_core::words! {
 
     /// How many lanes there are.
     lanes(count: u64, busy: u64) {
-        en: "lanes: {count}, {busy} of them shut, cut off or with calls that wait";
-        zh: "通道：{count} 条，其中 {busy} 条已关闭、已切断或有请求在等待";
+        en: "lanes: {count}, {busy} of them shut, paused, cut off or with calls that wait";
+        zh: "通道：{count} 条，其中 {busy} 条已关闭、已暂停、已切断或有请求在等待";
     }
 
     /// One at which calls wait.
@@ -87,6 +87,12 @@ relay_core::words! {
     lane_unasked(who: &str, state: &str) {
         en: "{who}: {state} when last asked, nobody waits";
         zh: "{who}：上次请求时为 {state}，没有请求在等待";
+    }
+
+    /// One whose service asked for a pause, while nobody waits for its end.
+    lane_held(who: &str, state: &str, left: &str) {
+        en: "{who}: {state}, paused for {left} more, as the service asked";
+        zh: "{who}：{state}，应服务要求再暂停 {left}";
     }
 
     /// One that its breaker has cut off; `left`: until it is tried again, unless the next call tries it.

@@ -142,6 +142,46 @@ async fn a_plain_upstream_is_left_to_the_proxy() {
 }
 
 #[tokio::test]
+async fn a_proxy_that_asks_for_a_password_for_a_plain_request_is_named_and_asked_once() {
+    let (listener, proxy) = listen().await;
+    let at = relay(by(&format!("http://me:hunter2@{proxy}"), "http://api.test", None)).await;
+    let client = tokio::spawn(async move { exchange(at, &turn(""), "").await });
+    let (mut socket, _) = soon(listener.accept()).await.unwrap();
+    read_message(&mut socket).await.unwrap();
+    let refusal = "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 7\r\n\r\nno-body";
+    socket.write_all(refusal.as_bytes()).await.unwrap();
+    let told = soon(client).await.unwrap();
+    assert!(told.contains("proxy_refused") && told.contains("407"), "{told}");
+    assert!(told.contains(&proxy.to_string()) && !told.contains("hunter2"), "{told}");
+    assert!(!told.starts_with("HTTP/1.1 407 ") && !told.contains("no-body"), "{told}");
+    let again = tokio::time::timeout(A_WHILE, listener.accept()).await;
+    assert!(again.is_err(), "a password does not come by asking again");
+}
+
+#[tokio::test]
+async fn all_other_statuses_of_a_plain_request_and_a_407_through_a_tunnel_are_the_services_own() {
+    let (listener, proxy) = listen().await;
+    let at = relay(by(&format!("http://{proxy}"), "http://api.test", None)).await;
+    let client = tokio::spawn(async move { exchange(at, &turn(""), "").await });
+    let (mut socket, _) = soon(listener.accept()).await.unwrap();
+    read_message(&mut socket).await.unwrap();
+    socket.write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 4\r\n\r\nmine").await.unwrap();
+    let told = soon(client).await.unwrap();
+    assert!(told.starts_with("HTTP/1.1 403 ") && told.ends_with("mine"), "{told}");
+    let secured = secured(&["http/1.1"]);
+    let at = relay(by(&format!("http://{proxy}"), "https://api.test", Some(&secured))).await;
+    let client = tokio::spawn(async move { exchange(at, &turn(""), "").await });
+    let (mut socket, _) = soon(listener.accept()).await.unwrap();
+    read_message(&mut socket).await.unwrap();
+    socket.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+    let mut socket = secured.acceptor.accept(socket).await.unwrap();
+    read_message(&mut socket).await.unwrap();
+    socket.write_all(b"HTTP/1.1 407 Odd\r\nContent-Length: 4\r\n\r\nmine").await.unwrap();
+    let told = soon(client).await.unwrap();
+    assert!(told.starts_with("HTTP/1.1 407 ") && told.ends_with("mine"), "{told}");
+}
+
+#[tokio::test]
 async fn a_proxy_may_itself_be_reached_over_tls() {
     let (listener, proxy) = listen().await;
     let secured = secured(&["http/1.1"]);

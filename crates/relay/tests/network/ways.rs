@@ -280,6 +280,67 @@ async fn a_proxy_that_refuses_is_no_end_where_there_is_another_and_hears_nothing
     assert_eq!(scene.news().await, format!("http://{locked} left: proxy_refused"));
 }
 
+/// Takes the next request that a proxy is handed, and answers it so.
+async fn refuse(listener: &TcpListener, answer: &str) -> String {
+    tunnel(listener, answer).await.0
+}
+
+#[tokio::test]
+async fn a_proxy_that_refuses_a_plain_request_is_passed_over_within_one_send() {
+    let ((locks, locked), (works, good)) = (listen().await, listen().await);
+    let ways = [format!("http://me:one@{locked}"), format!("http://me:two@{good}")];
+    let mut scene = Scene::of(by(&[&ways[0], &ways[1]], "http://api.test")).await;
+    let client = scene.call();
+    let first = refuse(&locks, LOCKED).await;
+    assert!(first.starts_with("POST http://api.test/v1/chat/completions "), "{first}");
+    let second = serve(&works).await;
+    // `me:one` and `me:two`; all else is the same.
+    assert!(first.contains("bWU6b25l") && !first.contains("bWU6dHdv"), "{first}");
+    assert_eq!(second, first.replace("bWU6b25l", "bWU6dHdv"));
+    assert!(soon(client).await.unwrap().starts_with("HTTP/1.1 200 "));
+    let missed = format!("1 by Some(\"http://{good}\") after [\"http://{locked} proxy_refused\"]");
+    assert_eq!(scene.told(), ["send 1".to_owned(), missed]);
+    assert_eq!(scene.news().await, format!("http://{locked} left: proxy_refused"));
+    // It is known to refuse, and not asked at once again.
+    let client = scene.call();
+    serve(&works).await;
+    assert!(soon(client).await.unwrap().starts_with("HTTP/1.1 200 "));
+    assert_eq!(scene.told(), ["send 1".to_owned(), format!("1 by Some(\"http://{good}\") after []")]);
+    assert!(scene.news.try_recv().is_err(), "told once");
+}
+
+#[tokio::test]
+async fn a_plain_request_that_every_proxy_refuses_ends_with_that_and_no_way_is_said_to_be_back() {
+    let ((one, first), (other, second)) = (listen().await, listen().await);
+    let ways = [format!("http://me:hunter2@{first}"), format!("http://{second}")];
+    let mut scene = Scene::of(by(&[&ways[0], &ways[1]], "http://api.test")).await;
+    for _ in 0..2 {
+        let client = scene.call();
+        refuse(&one, LOCKED).await;
+        refuse(&other, LOCKED).await;
+        let told = soon(client).await.unwrap();
+        assert!(told.contains("proxy_refused") && told.contains("none of 2 ways works"), "{told}");
+        assert!(!told.contains("hunter2") && !told.starts_with("HTTP/1.1 407 "), "{told}");
+    }
+    assert_eq!(scene.news().await, format!("http://{first} left: proxy_refused"));
+    assert_eq!(scene.news().await, format!("http://{second} left: proxy_refused"));
+    assert!(scene.news.try_recv().is_err(), "told once");
+}
+
+#[tokio::test]
+async fn what_is_too_large_to_keep_goes_no_other_way_after_a_proxy_had_it() {
+    let ((locks, locked), (other, unasked)) = (listen().await, listen().await);
+    let mut config = by(&[&format!("http://{locked}"), &format!("http://{unasked}")], "http://api.test");
+    config.bodies.each = 8;
+    let mut scene = Scene::of(config).await;
+    let client = scene.call();
+    refuse(&locks, LOCKED).await;
+    let told = soon(client).await.unwrap();
+    assert!(told.contains("proxy_refused") && told.contains("407"), "{told}");
+    assert!(tokio::time::timeout(A_WHILE, other.accept()).await.is_err());
+    assert_eq!(scene.news().await, format!("http://{locked} left: proxy_refused"));
+}
+
 #[tokio::test]
 async fn a_certificate_of_the_service_that_is_not_trusted_is_no_reason_for_another_way() {
     let ((works, good), (other, unasked)) = (listen().await, listen().await);

@@ -293,6 +293,34 @@ mod tests {
         assert_eq!(chosen(&["gone.example"]), ["chatgpt"]);
     }
 
+    #[tokio::test]
+    async fn a_service_is_not_reached_where_a_proxy_refuses_the_request_for_it() {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let proxy = format!("http://me:hunter2@{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut socket, _)) = listener.accept().await {
+                let mut asked = [0; 4096];
+                let _length = socket.read(&mut asked).await.unwrap();
+                let refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n";
+                socket.write_all(refusal).await.unwrap();
+            }
+        });
+        let text = format!(
+            "[relay]\nupstream = \"gw\"\nproxy = \"{proxy}\"\n[upstream.gw]\nurl = \"http://10.9.8.7\"\n"
+        );
+        let flags = Flags { config: Some("config.toml".into()), ..Flags::default() };
+        let config = load(&flags, &NO_VARIABLES, &|_| Ok(text.as_bytes().to_vec())).unwrap().config;
+        let known = Known { signed_in: BTreeSet::new(), called: &BTreeSet::new() };
+        let (tls, _) = crate::tls::client_config(&[]).unwrap();
+        let ways = (&*tls, Arc::new(SystemProxies::none()));
+        let (asked, _) = ask(&config, known, ways, SocketAddr::from(([127, 0, 0, 1], 1))).await;
+        let unreached = asked[0].answer.as_ref().unwrap_err();
+        assert_eq!(unreached.step, Step::Proxy);
+        let told = &unreached.detail;
+        assert!(told.contains("407") && !told.contains("hunter2"), "{told}");
+    }
+
     #[test]
     fn sign_ins_are_known_without_a_look_at_them() {
         let folders = Folders { home: "/h".into(), codex: "/c".into(), claude: "/nowhere/at/all".into() };

@@ -19,17 +19,78 @@ fn parking_needs_the_gate() {
     let both = "[relay]\npark_quota = true\ngate = false\n";
     is_told(both, &["`park_quota` has no effect without the gate"]);
     // Here something is parked.
-    is_told(&format!("{both}[profile.mine]\ngate = true\n"), &[]);
-    is_told("[relay]\npark_quota = true\n", &[]);
+    is_told(&format!("{both}[profile.mine]\ngate = true\npatience = \"2h\"\n"), &[]);
+    is_told("[relay]\npark_quota = true\nprofile = \"patient\"\n", &[]);
     is_told("[relay]\ngate = false\n", &[]);
-    let curve = "[relay]\npark_quota = true\n[profile.mine]\nbase = \"1s\"\n";
+    let curve = "[relay]\npark_quota = true\nprofile = \"patient\"\n[profile.mine]\nbase = \"1s\"\n";
     is_told(curve, &["`park_quota` has no effect with profile `mine`"]);
     is_told(&format!("{curve}park_quota = false\n"), &[]);
     is_told("[relay]\ngate = false\n[[route]]\npark_quota = true\n", &["`park_quota` has no effect without"]);
     let based = "[profile.mine]\nbased_on = \"codex-retry\"\npark_quota = true\n";
     is_told(based, &["`park_quota` has no effect with profile `mine`"]);
-    let shipped = "[relay]\npark_quota = true\n[profile.patient]\ngate = false\n";
+    let shipped = "[relay]\npark_quota = true\n[profile.patient]\ngate = false\n[profile.interactive]\npatience = \"1h\"\n";
     is_told(shipped, &["`park_quota` has no effect with profile `patient`"]);
+}
+
+#[test]
+fn parking_needs_patience() {
+    let words = ["`park_quota` makes hardly any call wait for a quota, since profile `interactive` has less"];
+    let parks = "[relay]\npark_quota = true\n";
+    is_told(parks, &words);
+    is_told("[[route]]\nmodel = \"m\"\npark_quota = true\n", &words);
+    is_told("[profile.interactive]\npark_quota = true\n", &words);
+    for fine in [
+        "profile = \"patient\"\n",
+        "[profile.interactive]\npatience = \"3h\"\n",
+        "[[route]]\nmodel = \"m\"\npatience = \"3h\"\n",
+        "[client.codex]\nprofile = \"patient\"\n",
+        // Whoever calls by its name.
+        "[profile.night]\npatience = \"8h\"\n",
+    ] {
+        is_told(&format!("{parks}{fine}"), &[]);
+    }
+    is_told("[profile.patient]\npark_quota = true\n", &[]);
+}
+
+#[test]
+fn breakers_and_fallbacks_that_do_nothing_are_told_of() {
+    let words = ["[breaker] has no effect"];
+    let breaker = "[breaker]\nfailures = 11\n";
+    let fallback = |rest: &str| format!("[[fallback]]\nmodel = \"a\"\nto = [\"b\"]\n{rest}");
+    is_told(breaker, &words);
+    is_told(&format!("{breaker}alone = true\n"), &[]);
+    is_told(&format!("{breaker}{}", fallback("")), &[]);
+    let places = "[upstream.home]\nurl = \"http://127.0.0.1:1\"\nmax_running = 2\n";
+    let words = ["the fallback of `a` has no effect at `home`, where `max_running`"];
+    let of_home = fallback("upstream = \"home\"\n");
+    is_told(&format!("{of_home}{places}"), &words);
+    let everything = format!("[relay]\nupstream = \"home\"\n{}{places}", fallback(""));
+    is_told(&everything, &words);
+    is_told(&format!("{}{places}", fallback("")), &[]);
+    is_told(&format!("{everything}[[route]]\nmodel = \"a\"\nupstream = \"openai\"\n"), &[]);
+    is_told(&format!("{everything}[[route]]\nmodel = \"b\"\nmax_running = 1\n"), &[]);
+    let pool = |member: &str| {
+        let of_pool = fallback("upstream = \"both\"\n");
+        format!(
+            "{of_pool}{places}[upstream.other]\nurl = \"http://127.0.0.1:2\"\n{member}[pool.both]\nmembers = [\"home\", \"other\"]\n"
+        )
+    };
+    is_told(&pool(""), &[]);
+    is_told(&pool("max_running = 1\n"), &["the fallback of `a` has no effect at `both`"]);
+}
+
+#[test]
+fn a_member_that_a_person_signs_in_at_is_told_of_and_asked_for_no_key() {
+    let words =
+        ["`chatgpt` of pool `main` takes a person's sign-in of ChatGPT and no key, and a pool refuses that"];
+    is_told(&pool("", ", \"chatgpt\""), &words);
+    let first = "[pool.main]\nmembers = [\"chatgpt\", \"openai\"]\n[upstream.openai]\napi_key = \"k\"\n";
+    is_told(first, &words);
+    // By this name, somewhere else.
+    is_told(
+        &pool("[upstream.chatgpt]\nurl = \"https://gw.example\"\napi_key = \"k\"\n", ", \"chatgpt\""),
+        &[],
+    );
 }
 
 #[test]

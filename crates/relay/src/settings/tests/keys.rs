@@ -858,6 +858,8 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("profile.x", "overloaded_cap = \"1s\"", "overloaded_cap 1s is below overloaded_base 4s", "set"),
     ("profile.x", "useless_floor = 1", "has no unit", "\"1s\" is seconds"),
     ("[route]", "path = \"v1\"", "is no path", "begins with /"),
+    ("[route]", "path = \"/v1/chat/*\"", "has a `*`, which stands for nothing", "a path fits all below it"),
+    ("[route]", "path = \"/*/chat\"", "has a `*`, which stands for nothing", "leave it out"),
     ("[route]", "client = \"curl\"", "is none of the choices", "codex, claude_code, stainless, gemini_cli"),
     ("[route]", "model = \"a*b\"", "is no model", "at its end"),
     (
