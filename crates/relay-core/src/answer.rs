@@ -394,9 +394,9 @@ fn refusal(listener: &Listener<'_>, why: Why, failure: &Failure) -> String {
 fn given_up(listener: &Listener<'_>, stop: Stop, failure: &Failure) -> String {
     let lang = listener.lang;
     if failure.code.as_deref() == Some(CREDENTIAL) {
-        // The upstream was never asked, and is not to blame.
+        // The upstream was never asked, and is not to blame. Nor are the settings: what somebody has to mend bars the call.
         let what = words::credential(lang, listener.upstream, &after_colon(lang, failure));
-        return lines(listener, failure, &what, &words::mend_the_credential(lang));
+        return lines(listener, failure, &what, &words::await_the_credential(lang));
     }
     let what = match failure.told {
         Told::ByTransport => {

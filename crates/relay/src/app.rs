@@ -27,7 +27,7 @@ use crate::settings::Shown;
 use crate::shared::{Common, Shared};
 use crate::target::Upstreams as Targets;
 use crate::warm;
-use crate::words::{lang, start};
+use crate::words::{credentials, lang, start};
 
 /// The settings in force and all that goes with them.
 type Current = Arc<ArcSwap<Shared>>;
@@ -178,8 +178,23 @@ impl Relay {
         next.forget_ways();
     }
 
-    /// Stops taking calls, waits for those that are open, at most as long as the settings say, or until
-    /// `hurry` is ready, and drops the rest.
+    /// Whether a credential of the relay's own is being renewed.
+    #[must_use]
+    pub fn is_renewing(&self) -> bool {
+        self.current.load().renewals.any()
+    }
+
+    /// Waits until none is being renewed, for a relay that is about to end: who drops it in the middle of that may lose the
+    /// only refresh token there is.
+    pub async fn renewals_over(&self) {
+        let shared = self.current.load_full();
+        // What has not set out yet does not any more.
+        shared.start_draining();
+        shared.renewals.over().await;
+    }
+
+    /// Stops taking calls, waits for those that are open and for credentials that are being renewed, at most as long as the
+    /// settings say, or until `hurry` is ready, and drops the rest.
     pub async fn drain(mut self, hurry: impl Future<Output = ()>) {
         let shared = self.current.load_full();
         let within = shared.config.timeouts.drain;
@@ -194,6 +209,11 @@ impl Relay {
             let mut connections = self.connections.lock().await;
             while connections.join_next().await.is_some() {}
             let _all = self.places.acquire_many(PLACES).await;
+            if shared.renewals.any() {
+                let words = credentials::ends_after_it(lang());
+                shared.observers.notice(&Notice::Advice(start::note(lang(), &words)));
+            }
+            shared.renewals.over().await;
         };
         tokio::select! {
             () = all_gone => {}

@@ -475,7 +475,9 @@ async fn upgrade(
             Box::pin(websocket::open(shared, request, door)).await
         }
         Websocket::Speak | Websocket::Refuse | Websocket::Tunnel => {
-            Box::pin(tunnel::open(shared, door.target, request, door.place)).await
+            let Door { target, place, wishes, .. } = door;
+            let way = tunnel::Way { target, place, patience: wishes.patience };
+            Box::pin(tunnel::open(shared, way, request)).await
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::body_text::Reader;
 use crate::clock::{Clock, drawn};
 use crate::cookies::{self, Cookies};
 use crate::credential::AccountKey;
-use crate::credentials::Credentials;
+use crate::credentials::{Credentials, Renewals};
 use crate::dashboard::Board;
 use crate::guard::Guard;
 use crate::history::Recorder;
@@ -103,6 +103,7 @@ pub(crate) struct Lasting {
     pub(crate) https: Option<Https>,
     pub(crate) board: Board,
     pub(crate) warming: warm::Bell,
+    pub(crate) renewals: Renewals,
     system_proxies: SystemProxies,
     standings: Arc<Standings>,
     ledger: Mutex<Ledger>,
@@ -179,6 +180,7 @@ impl Shared {
                 https,
                 board: Board::default(),
                 warming: warm::Bell::default(),
+                renewals: Renewals::default(),
                 system_proxies,
                 standings: Arc::new(standings),
                 ledger: Mutex::default(),

@@ -8,6 +8,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version, header};
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
+use relay_core::Moment;
 use relay_core::failure::Failure;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
@@ -63,12 +64,33 @@ pub(crate) fn use_http(why: &str) -> Response<ReplyBody> {
     response
 }
 
-/// Opens the tunnel, or hands on what the upstream says instead.
-pub(crate) async fn open(
+/// What a tunnel is opened by.
+pub(crate) struct Way {
+    pub(crate) target: Target,
+    /// The client's connection takes up its place as long as the tunnel is there.
+    pub(crate) place: Place,
+    /// How long its client waits for what goes before, where it says so.
+    pub(crate) patience: Option<Duration>,
+}
+
+/// Opens the tunnel, or hands on what the upstream says instead. One that the relay's own end comes before is of no use.
+pub(crate) async fn open(shared: Arc<Shared>, way: Way, request: Request<Incoming>) -> Response<ReplyBody> {
+    let place = way.target.upstream.place().to_owned();
+    let ending = Arc::clone(&shared);
+    tokio::select! {
+        biased;
+        opened = open_now(shared, way, request) => opened,
+        () = ending.draining() => {
+            let why = door::being_stopped(lang());
+            text(StatusCode::SERVICE_UNAVAILABLE, &door::no_tunnel(lang(), &place, &why))
+        }
+    }
+}
+
+async fn open_now(
     shared: Arc<Shared>,
-    target: Target,
+    Way { target, place, patience }: Way,
     mut request: Request<Incoming>,
-    place: Place,
 ) -> Response<ReplyBody> {
     let wanted = request.headers().get(header::UPGRADE).cloned();
     let client_side = hyper::upgrade::on(&mut request);
@@ -77,9 +99,12 @@ pub(crate) async fn open(
     let timeouts = &shared.config.timeouts;
     let within = timeouts.first_byte.unwrap_or(timeouts.first_byte_unknown);
     let failed = |status, why: &str| text(status, &door::no_tunnel(lang(), upstream.place(), why));
+    // A credential is no part of the tunnel: it may take as long as a connection.
+    let key_within = patience.map_or(timeouts.connect, |patience| patience.min(timeouts.connect));
+    let key_by = shared.clock.now() + key_within;
     let mut renewed = false;
     let mut answer = loop {
-        let (mut ask, lent) = match ask_for(&shared, &parts, &target).await {
+        let (mut ask, lent) = match ask_for(&shared, &parts, &target, key_by).await {
             Ok(ready) => ready,
             Err(failure) => {
                 return failed(StatusCode::BAD_GATEWAY, failure.message.as_deref().unwrap_or_default());
@@ -99,7 +124,7 @@ pub(crate) async fn open(
             }
         };
         match lent.filter(|_| !renewed) {
-            Some(lent) if lent.renews_after(&shared, answer.status()).await => renewed = true,
+            Some(lent) if lent.renews_after(&shared, answer.status(), key_by).await => renewed = true,
             Some(_) | None => break answer,
         }
     };
@@ -109,7 +134,6 @@ pub(crate) async fn open(
     let upstream_side = hyper::upgrade::on(&mut answer);
     let agreed = answer.headers().get(header::UPGRADE).cloned();
     tokio::spawn(async move {
-        // The client's connection takes up its place as long as the tunnel is there.
         let _place = place;
         let (Ok(client), Ok(upstream)) = tokio::join!(client_side, upstream_side) else { return };
         let (client, upstream) = (TokioIo::new(client), TokioIo::new(upstream));
@@ -131,11 +155,12 @@ pub(crate) async fn open(
 /// the relay's own credential, where it carries that.
 ///
 /// # Errors
-/// Where that credential cannot be had.
+/// Where that credential cannot be had by then.
 pub(crate) async fn ask_for(
     shared: &Arc<Shared>,
     parts: &Parts,
     target: &Target,
+    key_by: Moment,
 ) -> Result<(Request<SendBody>, Option<Lent>), Box<Failure>> {
     let mut target = target.clone();
     let mut ask = Request::new(SendBody::Kept(None));
@@ -152,7 +177,7 @@ pub(crate) async fn ask_for(
     }
     upstream.add_headers(headers);
     if let Some(lent) = &mut lent {
-        lent.key(shared).await?.put(headers, target.path_and_query.as_str());
+        lent.key_by(shared, key_by).await?.put(headers, target.path_and_query.as_str());
     }
     Ok((ask, lent))
 }

@@ -315,12 +315,14 @@ fn a_credential_that_the_relay_lacks_is_not_blamed_on_the_service() {
     failure = failure.saying("credential `team`: auth.example answered 503".to_owned());
     failure.code = Some(CREDENTIAL.into());
     assert_eq!(
-        words(&gave_up(Stop::PatienceSpent, failure)),
+        words(&gave_up(Stop::PatienceSpent, failure.clone())),
         "steady-relay: the relay's own credential for api.example cannot be had: credential `team`: auth.example \
          answered 503.\n\
-         hint: mend the `[credential.NAME]` of the relay's settings; `steady-relay doctor` checks each of them \
-         [patience_exhausted]"
+         hint: where it comes from is slow or has trouble: try again later, or raise `patience`; if that goes on, \
+         `steady-relay doctor` checks the `[credential.NAME]` of the relay's settings [patience_exhausted]"
     );
+    let barred = words(&Ending::Refused(Why::Barred(Bar::Credential), Box::new(failure)));
+    assert!(barred.contains("hint: mend the `[credential.NAME]`"), "{barred}");
 }
 
 #[test]

@@ -185,6 +185,12 @@ crate::words! {
         zh: "请修正中继设置中的 `[credential.NAME]`；`steady-relay doctor` 会逐一检查";
     }
 
+    /// What to do where it may be had later.
+    await_the_credential() {
+        en: "where it comes from is slow or has trouble: try again later, or raise `patience`; if that goes on, `steady-relay doctor` checks the `[credential.NAME]` of the relay's settings";
+        zh: "其来源响应缓慢或出现故障：请稍后重试，或调大 `patience`；若持续如此，可用 `steady-relay doctor` 检查中继设置中的 `[credential.NAME]`";
+    }
+
     /// The relay gave up. `what` is what happened at last.
     gave_up(sends: &str, seconds: &str, who: &str, what: &str) {
         en: "gave up after {sends} in {seconds} s: {who} {what}.";

@@ -12,6 +12,7 @@ use relay_core::renewal::Outlook;
 use tokio::sync::watch;
 
 use super::{Credential, Taken, lang, words};
+use crate::clock::sleep_until;
 use crate::credential::{
     AccountKey, Verdict, judge, own_account_key, own_account_material, put, strip, without_query_key,
 };
@@ -106,6 +107,19 @@ impl Lent {
         Ok(Key { value, header: self.header().cloned() })
     }
 
+    /// The same where nobody waits for it any longer than this.
+    ///
+    /// # Errors
+    /// Where there is none by then, too.
+    pub(crate) async fn key_by(&mut self, shared: &Arc<Shared>, by: Moment) -> Result<Key, Box<Failure>> {
+        tokio::select! {
+            biased;
+            key = self.key(shared) => return key,
+            () = sleep_until(&*shared.clock, by) => {}
+        }
+        Err(Box::new(self.late()))
+    }
+
     /// Whether it was refused, as a 401 says. A 403 is no matter of the credential's age.
     pub(crate) fn is_refused(&self, failure: &Failure) -> bool {
         failure.status == Some(401) && failure.told == Told::ByStatus && failure.evidence.is_none()
@@ -116,9 +130,16 @@ impl Lent {
         self.credential.refused(shared, self.number).await
     }
 
-    /// The same of an answer that is no call's.
-    pub(crate) async fn renews_after(&self, shared: &Arc<Shared>, status: StatusCode) -> bool {
-        status == StatusCode::UNAUTHORIZED && self.credential.refused(shared, self.number).await
+    /// The same of an answer that is no call's, by this time.
+    pub(crate) async fn renews_after(&self, shared: &Arc<Shared>, status: StatusCode, by: Moment) -> bool {
+        if status != StatusCode::UNAUTHORIZED {
+            return false;
+        }
+        tokio::select! {
+            biased;
+            renews = self.credential.refused(shared, self.number) => renews,
+            () = sleep_until(&*shared.clock, by) => false,
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod held;
 mod lent;
 mod oauth;
 mod store;
+mod under_way;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,6 +30,7 @@ use relay_core::{Evidence, Fault, retry_after::Advice};
 use tokio::sync::watch;
 
 use self::store::Store;
+use self::under_way::UnderWay;
 use crate::clock::RealDice;
 use crate::observe::{CredentialNews, Notice};
 use crate::shared::Shared;
@@ -36,6 +38,7 @@ use crate::words::{credentials as words, lang};
 
 pub use held::{Flaw, look};
 pub(crate) use lent::{Lacks, Lent, of_request};
+pub(crate) use under_way::Renewals;
 
 /// A value is taken from its file again after so long: as often as other files are looked at.
 const FILE_IS_GOOD: Duration = crate::reload::EVERY;
@@ -71,13 +74,22 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    /// Those of the settings. One that was there before, and is set as it was, keeps its value.
+    /// Those of the settings. One that was there before, and is set as it was, keeps its value; one that is set otherwise
+    /// keeps the tokens that were issued, which tell themselves whether they are good under the new settings.
     pub(crate) fn of(config: &Config, before: Option<&Self>) -> Self {
         let one = |(name, settings): (&String, &config::Credential)| {
-            let kept = before.and_then(|before| before.all.get(name));
-            let kept = kept.filter(|kept| kept.settings == *settings).cloned();
-            let folder = config.credentials_dir.as_deref();
-            (name.clone(), kept.unwrap_or_else(|| Arc::new(Credential::new(name, settings, folder))))
+            let before = before.and_then(|before| before.all.get(name));
+            if let Some(kept) = before.filter(|before| before.settings == *settings) {
+                return (name.clone(), Arc::clone(kept));
+            }
+            let store = match &settings.source {
+                Source::OAuth(_) => {
+                    let before = before.and_then(|before| before.store.as_ref());
+                    Some(Store::after(before, config.credentials_dir.as_deref(), name))
+                }
+                Source::Key(_) | Source::Command { .. } => None,
+            };
+            (name.clone(), Arc::new(Credential::new(name, settings, store)))
         };
         Self { all: config.credentials.iter().map(one).collect() }
     }
@@ -95,8 +107,7 @@ impl Credentials {
     /// What a person should know of them by now.
     pub(crate) fn advice(&self, config: &Config) -> Vec<String> {
         let mut advice: Vec<_> = all_flaws(config).map(|flaw| flaw.words).collect();
-        let is_lost =
-            |one: &&Arc<Credential>| one.store.is_none() && matches!(one.settings.source, Source::OAuth(_));
+        let is_lost = |one: &&Arc<Credential>| one.store.as_ref().is_some_and(|store| store.path().is_none());
         advice.extend(self.all.values().filter(is_lost).map(|one| words::no_folder(lang(), &one.name)));
         advice
     }
@@ -106,8 +117,8 @@ impl Credentials {
 pub(crate) struct Credential {
     name: String,
     settings: config::Credential,
-    /// Where its tokens are kept.
-    store: Option<Store>,
+    /// Where its tokens are kept, if it has any.
+    store: Option<Arc<Store>>,
     state: Mutex<State>,
     /// Counts the renewals that ended.
     ended: watch::Sender<u64>,
@@ -169,7 +180,7 @@ struct Taken {
 }
 
 impl Credential {
-    fn new(name: &str, settings: &config::Credential, folder: Option<&Path>) -> Self {
+    fn new(name: &str, settings: &config::Credential, store: Option<Arc<Store>>) -> Self {
         let terms = match &settings.source {
             Source::Key(Held::Text(_) | Held::Variable { .. }) => Terms::default(),
             Source::Key(Held::File(_)) => Terms { renewable: true, ..Terms::default() },
@@ -186,10 +197,6 @@ impl Credential {
             Source::Key(Held::Variable { value: None, .. } | Held::File(_))
             | Source::Command { .. }
             | Source::OAuth(_) => None,
-        };
-        let store = match &settings.source {
-            Source::OAuth(_) => folder.map(|folder| Store::of(folder, name)),
-            Source::Key(_) | Source::Command { .. } => None,
         };
         let state = Mutex::new(State { renewal, value, trouble: None, looked: Vec::new() });
         let ended = watch::Sender::new(0);
@@ -293,8 +300,7 @@ impl Credential {
     /// Begins a renewal, of which there is one at a time. It is not that of the call which begins it: others wait for it,
     /// and a token that is issued must not be lost.
     fn begin(self: &Arc<Self>, shared: &Arc<Shared>) {
-        let under_way = UnderWay { credential: Arc::clone(self), shared: Arc::clone(shared), had: None };
-        tokio::spawn(under_way.run());
+        tokio::spawn(UnderWay::new(self, shared).run());
     }
 
     async fn obtain(&self, shared: &Arc<Shared>) -> Result<Had, Trouble> {
@@ -366,7 +372,7 @@ impl Credential {
             },
             Source::Key(_) | Source::Command { .. } => None,
         };
-        let kept = self.store.as_ref().map(Store::path);
+        let kept = self.store.as_ref().and_then(|store| store.path());
         held.into_iter().chain(kept).map(stamp).collect()
     }
 }
@@ -379,26 +385,5 @@ fn stamp(path: &Path) -> Stamp {
 impl Trouble {
     fn standing(why: String) -> Self {
         Self { why, kind: Kind::Standing }
-    }
-}
-
-/// A renewal that is under way. However it ends, those that wait for it hear of it.
-struct UnderWay {
-    credential: Arc<Credential>,
-    shared: Arc<Shared>,
-    had: Option<Result<Had, Trouble>>,
-}
-
-impl UnderWay {
-    async fn run(mut self) {
-        let had = self.credential.obtain(&self.shared).await;
-        self.had = Some(had);
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        let broke_off = || Err(Trouble { why: words::broke_off(lang()), kind: Kind::Passing(None) });
-        self.credential.end(&self.shared, self.had.take().unwrap_or_else(broke_off));
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, LOCATION, USER_AGENT};
 use http::{HeaderMap, Method, Request, StatusCode, Uri, Version};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use relay_core::config::{self, Held, OAuth, Secret, TokenRequest};
 use relay_core::failure::label;
 use relay_core::retry_after::{Advice, advice};
@@ -115,7 +115,8 @@ impl Issuer<'_> {
 
     async fn lock(&self) -> Result<Option<Lock>, Trouble> {
         match &self.credential.store {
-            Some(store) => store.lock().await.map(Some),
+            // Who has to wait has asked nobody yet: that keeps no relay from ending.
+            Some(store) => store.lock(self.shared.draining()).await.map(Some),
             None => Ok(None),
         }
     }
@@ -188,7 +189,10 @@ impl Issuer<'_> {
         let answer = answer.map_err(|failure| unreached(&blank.of(&failure.detail)))?;
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, MOST).collect().await;
-        let body = body.map_err(|_too_long_or_broken| unreached("its answer broke off, or is too long"))?;
+        let body = body.map_err(|error| match error.downcast::<LengthLimitError>() {
+            Ok(_too_long) => words::answer_too_long(lang(), &place, MOST >> 10),
+            Err(_broken) => words::answer_broke_off(lang(), &place),
+        })?;
         Ok((head.status, head.headers, body.to_bytes()))
     }
 }

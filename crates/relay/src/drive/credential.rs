@@ -14,7 +14,7 @@ use crate::open::Waited;
 
 impl Drive {
     /// Has the credential at hand that goes with the call, where one does.
-    pub(super) fn prepare(&mut self) -> Result<(), Lacks> {
+    pub(crate) fn prepare(&mut self) -> Result<(), Lacks> {
         match self.order.legs.leg_mut().lent.as_mut() {
             Some(lent) => lent.prepare(self.open.shared()),
             None => Ok(()),
@@ -22,7 +22,7 @@ impl Drive {
     }
 
     /// Waits for it, or until others may take the call.
-    pub(super) async fn wait_for_credential(&mut self, lacks: Lacks, again: Option<Moment>) -> Waited {
+    pub(crate) async fn wait_for_credential(&mut self, lacks: Lacks, again: Option<Moment>) -> Waited {
         let (at_least, now) = (self.open.shared().config.timeouts.connect, self.open.now());
         let until = self.open.call().prepares(at_least, now);
         let again = again.unwrap_or(now + LOOK_AGAIN);

@@ -54,10 +54,24 @@ impl Link {
         }
     }
 
-    /// Ends the session, since its client is gone: what it came to.
-    pub async fn end(self) -> Sums {
+    /// Whether its end has to wait for a credential that is being renewed.
+    #[must_use]
+    pub fn is_renewing(&self) -> bool {
+        match self {
+            Self::Own(relay, _) => relay.is_renewing(),
+            Self::Joined(_) => false,
+        }
+    }
+
+    /// Ends the session, since its client is gone: what it came to. Where a credential is being renewed, that comes to its
+    /// end before, unless `hurry` is ready.
+    pub async fn end(self, hurry: impl Future<Output = ()>) -> Sums {
         match self {
             Self::Own(relay, holder) => {
+                tokio::select! {
+                    () = relay.renewals_over() => {}
+                    () = hurry => {}
+                }
                 // Nobody is left to be answered.
                 relay.drain(std::future::ready(())).await;
                 holder.session().status.sums()

@@ -18,6 +18,7 @@ use steady_relay::settings::Loaded;
 use steady_relay::words;
 
 use super::own::{Own, OwnRelay, tell_why, wants_its_own};
+use super::signals::Signals;
 use super::{Failure, block_on, failed, files, load, say, session_key};
 
 /// Runs the client; its exit code is ours.
@@ -67,7 +68,13 @@ async fn run_client(flags: &Flags, client: &cli::Run) -> Result<u8, Failure> {
         never = watch.over(&link) => match never {},
     };
     watch.end().await;
-    let sums = link.end().await;
+    // From now on: what came before was for the client.
+    let mut signals = Signals::new()?;
+    if link.is_renewing() {
+        let told = words::credentials::ends_after_it(words::lang());
+        say(&words::start::note(words::lang(), &told));
+    }
+    let sums = link.end(signals.next()).await;
     if let Some((log, recorder)) = own {
         recorder.close();
         log.close();

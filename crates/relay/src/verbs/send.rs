@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use relay_core::config::LogFormat;
 use relay_core::plain;
+use steady_relay::app::Relay;
 use steady_relay::cli::Flags;
 use steady_relay::clock::SystemClock;
 use steady_relay::observe::Observer;
@@ -16,8 +17,10 @@ use steady_relay::send::exchange::{Door, Written, ask};
 use steady_relay::send::outcome::{Came, Watcher};
 use steady_relay::send::request::Request;
 use steady_relay::settings::Loaded;
-use steady_relay::words::{lang, send};
+use steady_relay::target::Upstream;
+use steady_relay::words::{credentials, lang, send, start};
 
+use super::signals::Signals;
 use super::{Failure, block_on, failed, files, load, private, say};
 
 /// Sends it; the exit code says what came of it.
@@ -31,53 +34,107 @@ pub(crate) fn send(flags: &Flags, options: &Options) -> Result<u8, Failure> {
         config.log.format = LogFormat::Json;
     }
     // Read before there is a relay: standard input may take its time, and an interrupt ends the program as ever.
-    let request = Request::of(options, &config).map_err(|why| failed(2, &why))?;
+    let mut request = Request::of(options, &config).map_err(|why| failed(2, &why))?;
     let output = options.output.as_deref().map(open).transpose()?;
     block_on(async {
-        tokio::select! {
+        let mut stop = Stop { signals: Signals::new()? };
+        let begun = tokio::select! {
             // First, so that an interrupt is heard from the start.
             biased;
-            _interrupted = tokio::signal::ctrl_c() => Ok(130),
-            sent = send_now(config, options, request, output) => sent,
+            code = stop.told() => return Ok(code),
+            begun = Exchange::begin(config, options, request.upstream.take()) => begun?,
+        };
+        let Exchange { relay, log, .. } = &begun;
+        let sent = tokio::select! {
+            biased;
+            code = stop.told() => Ok(code),
+            sent = begun.carry_out(options, request, output) => sent,
+        };
+        // However it ended: a token that is being issued is good only where it is kept.
+        if relay.is_renewing() && !options.quiet && !options.json {
+            say(&start::note(lang(), &credentials::ends_after_it(lang())));
         }
+        let ended = tokio::select! {
+            biased;
+            code = stop.told() => Ok(code),
+            () = relay.renewals_over() => sent,
+        };
+        log.close();
+        ended
     })
 }
 
-async fn send_now(
-    config: relay_core::Config,
-    options: &Options,
-    mut request: Request,
-    output: Option<File>,
-) -> Result<u8, Failure> {
-    let log =
-        Log::start(&config.log, Arc::new(SystemClock), !options.quiet).map_err(|error| failed(2, &error))?;
-    let log = Arc::new(log);
-    let watcher = Arc::new(Watcher::default());
-    let observers = vec![Arc::clone(&log) as Arc<dyn Observer>, Arc::clone(&watcher) as _];
-    let (relay, door) = private::start(config, request.upstream.take(), observers).await?;
-    log.show_lanes(relay.lanes(0)).map_err(|error| failed(2, &error))?;
-    let written = carry(door, request, options, output).await;
-    let came = match &written {
-        Ok((_, Written::Unwanted)) => {
-            log.close();
-            return Ok(0);
+/// What ends the program before its time.
+struct Stop {
+    signals: Signals,
+}
+
+impl Stop {
+    /// Waits until somebody wants that; with what exit code.
+    async fn told(&mut self) -> u8 {
+        tokio::select! {
+            _interrupted = tokio::signal::ctrl_c() => 130,
+            () = self.signals.terminated() => 143,
         }
-        Ok((status, written)) => {
-            let whole = matches!(written, Written::Whole);
-            Came { status: Some(*status), whole, end: watcher.end().await }
+    }
+}
+
+/// What the request goes through.
+struct Exchange {
+    relay: Relay,
+    log: Arc<Log>,
+    watcher: Arc<Watcher>,
+    door: Door,
+}
+
+impl Exchange {
+    async fn begin(
+        config: relay_core::Config,
+        options: &Options,
+        upstream: Option<Upstream>,
+    ) -> Result<Self, Failure> {
+        let log = Log::start(&config.log, Arc::new(SystemClock), !options.quiet)
+            .map_err(|error| failed(2, &error))?;
+        let log = Arc::new(log);
+        let watcher = Arc::new(Watcher::default());
+        let observers = vec![Arc::clone(&log) as Arc<dyn Observer>, Arc::clone(&watcher) as _];
+        let (relay, door) = private::start(config, upstream, observers).await?;
+        log.show_lanes(relay.lanes(0)).map_err(|error| failed(2, &error))?;
+        Ok(Self { relay, log, watcher, door })
+    }
+
+    /// Sends it, and says what came of it.
+    async fn carry_out(
+        &self,
+        options: &Options,
+        request: Request,
+        output: Option<File>,
+    ) -> Result<u8, Failure> {
+        let Self { log, watcher, .. } = self;
+        let written = carry(self.door, request, options, output).await;
+        let came = match &written {
+            Ok((_, Written::Unwanted)) => {
+                log.close();
+                return Ok(0);
+            }
+            Ok((status, written)) => {
+                let whole = matches!(written, Written::Whole);
+                Came { status: Some(*status), whole, end: watcher.end().await }
+            }
+            Err(_) => Came { end: watcher.end().await, ..Came::default() },
+        };
+        // What is said of it comes last.
+        log.close();
+        if options.json {
+            say(&plain::json(&came.json().to_string()));
+        } else if let Some(words) = came.words(lang()) {
+            say(&words);
         }
-        Err(_) => Came { end: watcher.end().await, ..Came::default() },
-    };
-    log.close();
-    if options.json {
-        say(&plain::json(&came.json().to_string()));
-    } else if let Some(words) = came.words(lang()) {
-        say(&words);
+        if let Ok((_, Written::Failed(error))) = written {
+            return Err(failed(1, &send::unwritten(lang(), &error.to_string())));
+        }
+        Ok(came.exit_code())
     }
-    if let Ok((_, Written::Failed(error))) = written {
-        return Err(failed(1, &send::unwritten(lang(), &error.to_string())));
-    }
-    Ok(came.exit_code())
 }
 
 async fn carry(

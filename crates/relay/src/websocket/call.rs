@@ -21,9 +21,10 @@ use super::HANDSHAKE;
 use super::client::First;
 use super::leg::{End, Got, Said, next_of};
 use super::session::{Parting, Session};
-use super::upgrade::{Unopened, open};
+use super::upgrade::{Limits, Unopened, open};
 use crate::body::Place;
 use crate::clock::{IdleLimit, sleep_until};
+use crate::credentials::Lacks;
 use crate::drive::Drive;
 use crate::open::Waited;
 use crate::parked::park;
@@ -164,6 +165,13 @@ impl Call<'_> {
 
     /// Waits for the call's turn. What the upstream says meanwhile belongs to a send that has failed.
     async fn wait(&mut self, waiting: &Waiting) -> Result<Wait, Parting> {
+        if let Err(lacks) = self.prepare() {
+            let waiting = Box::pin(self.drive.wait_for_credential(lacks, None));
+            return Ok(match self.session.client.awaits(waiting).await? {
+                Waited::Notice => Wait::Notice,
+                Waited::Turn | Waited::Over | Waited::Again => Wait::Over,
+            });
+        }
         let Session { client, upstream, .. } = &mut *self.session;
         let waited = {
             let mut turn = pin!(self.drive.open.wait(waiting, None, pending()));
@@ -188,6 +196,8 @@ impl Call<'_> {
             }
         };
         match waited {
+            // It may have got lost while the call waited.
+            Waited::Turn if self.prepare().is_err() => self.drive.open.gives_way(),
             // No other upstream takes what comes over a WebSocket.
             Waited::Turn => drop(self.drive.open.takes_turn(false)),
             Waited::Over | Waited::Again => {}
@@ -204,6 +214,14 @@ impl Call<'_> {
         park(open);
         session.client.send(Said::text(message)).await?;
         Ok(())
+    }
+
+    /// Has the credential of the relay's own at hand, where a new connection is needed.
+    fn prepare(&mut self) -> Result<(), Lacks> {
+        match self.session.upstream {
+            Some(_) => Ok(()),
+            None => self.drive.prepare(),
+        }
     }
 
     async fn send(&mut self) -> Result<Sent, Parting> {
@@ -223,8 +241,10 @@ impl Call<'_> {
     /// A new connection to the upstream; what came of the send, where there is none.
     async fn connect(&mut self) -> Result<Option<Sent>, Parting> {
         let (shared, wanted) = (&self.shared, &self.session.wanted);
-        let within = HANDSHAKE + shared.config.timeouts.connect;
-        let opening = self.session.client.awaits(open(shared, wanted, within));
+        let (connect, now) = (shared.config.timeouts.connect, self.drive.open.now());
+        let key_by = self.drive.open.call().renews_by(connect, now);
+        let limits = Limits { key_by, within: HANDSHAKE + connect };
+        let opening = self.session.client.awaits(open(shared, wanted, limits));
         let opened = tokio::select! {
             () = shared.draining() => {
                 self.drive.open.close(Outcome::GaveUp);

@@ -46,7 +46,7 @@ use leg::Leg;
 pub(crate) use memory::Memory;
 pub(crate) use memory::Refused;
 use session::Session;
-use upgrade::{Unopened, Wanted, accept_key, switching};
+use upgrade::{Limits, Unopened, Wanted, accept_key, switching};
 
 /// For so long the upstream is tried before the client gets its answer: Codex gives an upgrade up after 15 s.
 const TRIED: Duration = Duration::from_secs(5);
@@ -89,7 +89,10 @@ pub(crate) async fn open(
     let mut refused = shared.websockets.still_refused(&wanted.address, now);
     let mut upstream = None;
     if refused.is_none() {
-        match upgrade::open(&shared, &wanted, TRIED).await {
+        // A call waits for a credential longer, and in its own words.
+        let key_by = now + TRIED.min(shared.config.timeouts.connect);
+        let limits = Limits { key_by, within: TRIED };
+        match upgrade::open(&shared, &wanted, limits).await {
             Ok(opened) => upstream = Some(opened),
             Err(Unopened::Unspoken) => return use_http(&door::websocket_unspoken(lang())),
             Err(Unopened::Declined(answered)) => return answered.hand_on(),

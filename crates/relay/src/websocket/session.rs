@@ -14,7 +14,7 @@ use super::Refused;
 use super::call;
 use super::client::Client;
 use super::leg::{End, Got, Leg, Said, next_of, short};
-use super::upgrade::{Unopened, Wanted, open};
+use super::upgrade::{Limits, Unopened, Wanted, open};
 use crate::clock::IdleLimit;
 use crate::observe::Notice;
 use crate::shared::Shared;
@@ -183,8 +183,9 @@ impl Session {
     async fn pass(&mut self, shared: &Arc<Shared>, message: Said) -> Result<(), Parting> {
         self.client.begins_to_wait();
         if self.upstream.is_none() && self.refused.is_none() {
-            let within = HANDSHAKE + shared.config.timeouts.connect;
-            let opening = open(shared, &self.wanted, within);
+            let connect = shared.config.timeouts.connect;
+            let limits = Limits { key_by: shared.clock.now() + connect, within: HANDSHAKE + connect };
+            let opening = open(shared, &self.wanted, limits);
             let opened = tokio::select! {
                 () = shared.draining() => return Err(Parting::draining()),
                 opened = self.client.awaits(opening) => opened?,

@@ -7,21 +7,21 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
 use hyper_util::rt::TokioIo;
 use relay_core::dialect::{Reply, judge, route};
 use relay_core::event::Detour;
 use relay_core::failure::{Failure, Told};
-use relay_core::{Evidence, Fault};
+use relay_core::{Evidence, Fault, Moment};
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::leg::Leg;
 use super::memory::{self, Address, Refused};
+use crate::body::SendBody;
 use crate::credential::{AccountKey, account_key};
-use crate::credentials::Lent;
 use crate::drive::unsent;
 use crate::headers::{announced, forwardable_answer, forwardable_extensions};
 use crate::observe::Notice;
@@ -198,14 +198,21 @@ impl Stood {
     }
 }
 
-/// Opens a connection to the upstream, for so long, and remembers what that says of its WebSockets.
-pub(super) async fn open(
-    shared: &Arc<Shared>,
-    wanted: &Wanted,
-    within: Duration,
-) -> Result<Opened, Unopened> {
+/// How long it may take to open a connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// By then the relay's own credential is there, or is not waited for any longer: that the issuer is slow says nothing
+    /// about the upstream.
+    pub(super) key_by: Moment,
+    /// So long a handshake may take.
+    pub(super) within: Duration,
+}
+
+/// Opens a connection to the upstream, and remembers what that says of its WebSockets.
+pub(super) async fn open(shared: &Arc<Shared>, wanted: &Wanted, limits: Limits) -> Result<Opened, Unopened> {
     let (stood, begun) = (Stood::default(), shared.clock.now());
-    let tried = tokio::time::timeout(within, connect(shared, wanted, &stood)).await;
+    let within = limits.within;
+    let tried = connect(shared, wanted, &stood, limits).await;
     let (memory, now) = (&shared.websockets, shared.clock.now());
     let no_answer = |failure: Box<Failure>| {
         if memory.silent(&wanted.address, begun, now) {
@@ -234,7 +241,7 @@ pub(super) async fn open(
         }
         Ok(Err(Refusal::Unfit(failure))) => Err(no_answer(failure)),
         Ok(Err(Refusal::Unreached(failure))) => Err(Unopened::Failed(failure)),
-        Err(_elapsed) => {
+        Err(Late) => {
             let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
             let failure = |what: &str| failure.saying(format!("{what} within {} s", within.as_secs()));
             Err(if stood.by().is_some() {
@@ -258,32 +265,45 @@ fn unspoken(shared: &Shared, wanted: &Wanted, why: &str) {
     }
 }
 
-/// Makes the handshake; once more where the relay's own credential was refused and there is a newer one. Without a limit
-/// of time once the connection `stood`, which says how it gets there.
-async fn connect(shared: &Arc<Shared>, wanted: &Wanted, stood: &Stood) -> Result<Opened, Refusal> {
-    let mut lent = None;
-    let refused = match shake_hands(shared, wanted, stood, &mut lent).await {
-        Err(Refusal::Answered(refused)) => refused,
-        shaken => return shaken,
-    };
-    match lent {
-        Some(lent) if lent.renews_after(shared, refused.status).await => {
-            shake_hands(shared, wanted, stood, &mut None).await
+/// A handshake took too long.
+struct Late;
+
+/// Makes the handshake; once more where the relay's own credential was refused and there is a newer one. `stood` says how it
+/// gets there, once the connection stands.
+async fn connect(
+    shared: &Arc<Shared>,
+    wanted: &Wanted,
+    stood: &Stood,
+    limits: Limits,
+) -> Result<Result<Opened, Refusal>, Late> {
+    let mut renewed = false;
+    loop {
+        let (ask, lent) = match ask_for(shared, &wanted.parts, &wanted.target, limits.key_by).await {
+            Ok(ready) => ready,
+            Err(failure) => return Ok(Err(Refusal::Unreached(failure))),
+        };
+        let shaking = tokio::time::timeout(limits.within, shake_hands(shared, wanted, stood, ask));
+        let shaken = shaking.await.map_err(|_elapsed| Late)?;
+        match (&shaken, lent.filter(|_| !renewed)) {
+            (Err(Refusal::Answered(refused)), Some(lent))
+                if lent.renews_after(shared, refused.status, limits.key_by).await =>
+            {
+                renewed = true;
+            }
+            (_, _) => return Ok(shaken),
         }
-        Some(_) | None => Err(Refusal::Answered(refused)),
     }
 }
 
+/// Without a limit of time once the connection `stood`.
 async fn shake_hands(
     shared: &Arc<Shared>,
     wanted: &Wanted,
     stood: &Stood,
-    sent_with: &mut Option<Lent>,
+    mut ask: Request<SendBody>,
 ) -> Result<Opened, Refusal> {
     let upstream = &wanted.target.upstream;
     let key = generate_key();
-    let (mut ask, lent) = ask_for(shared, &wanted.parts, &wanted.target).await.map_err(Refusal::Unreached)?;
-    *sent_with = lent;
     *ask.headers_mut() = without(ask.headers(), &OF_THE_HANDSHAKE);
     let headers = ask.headers_mut();
     shared.add_cookies(upstream, wanted.account, headers);

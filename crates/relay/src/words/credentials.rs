@@ -81,6 +81,18 @@ relay_core::words! {
         zh: "{place} 在 {seconds} 秒内没有响应";
     }
 
+    /// Its answer is longer than one with a token.
+    answer_too_long(place: &str, kib: usize) {
+        en: "what {place} answers is longer than {kib} KiB, which no token is";
+        zh: "{place} 的响应超过 {kib} KiB，不可能是令牌";
+    }
+
+    /// Its answer did not come to its end.
+    answer_broke_off(place: &str) {
+        en: "the answer of {place} broke off";
+        zh: "{place} 的响应中途中断";
+    }
+
     /// It answered with a failure that may pass.
     failed(place: &str, status: u16) {
         en: "{place} answered {status}";
@@ -133,6 +145,12 @@ relay_core::words! {
     awaited() {
         en: "its renewal still goes on";
         zh: "仍在续期中";
+    }
+
+    /// The program ends as soon as a renewal has.
+    ends_after_it() {
+        en: "a credential is being refreshed, which is waited for half a minute at most; Ctrl-C ends at once, and may lose its refresh token";
+        zh: "凭据正在刷新，最多等待半分钟；按 Ctrl-C 立即退出，但可能丢失其 refresh token";
     }
 
     /// A token that could not be kept.

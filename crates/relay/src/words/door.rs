@@ -340,6 +340,12 @@ relay_core::words! {
         zh: "steady-relay：无法建立到 {host} 的隧道：{why}\n";
     }
 
+    /// No tunnel opens any more.
+    being_stopped() {
+        en: "the relay is being stopped";
+        zh: "中继正在停止";
+    }
+
     /// The service is silent.
     no_answer_within(seconds: f64) {
         en: "no answer within {seconds} s";

@@ -407,6 +407,10 @@ const PATTERNS: &[(&str, &str)] = &[
         "写上它的地址：url = \"https://api.example.com/v1\"",
     ),
     (
+        "the route fits every call, so none after it is ever reached: line {}",
+        "此路由匹配所有请求，其后的路由永远不会用到：第 {0} 行",
+    ),
+    (
         "the route fits every call, so none after it is ever reached: lines {}",
         "此路由匹配所有请求，其后的路由永远不会用到：第 {0} 行",
     ),

@@ -16,14 +16,14 @@ use crate::started::Folder;
 use crate::support::{Bench, ms};
 
 /// An issuer that takes requests and does not answer.
-async fn silent() -> Upstream {
+pub(crate) async fn silent() -> Upstream {
     Upstream::start(Script::by(|_, _| Reply::status(200).json("{}").when(Signal::new())))
         .await
         .expect("it starts")
 }
 
 /// No patience, and little time for what belongs to sending.
-fn in_haste(config: &mut Config) {
+pub(crate) fn in_haste(config: &mut Config) {
     config.timeouts.connect = ms(600);
     for profile in config.profiles.values_mut() {
         profile.patience = std::time::Duration::ZERO;
@@ -40,6 +40,7 @@ async fn an_issuer_that_is_silent_is_waited_for_no_longer_than_the_call_waits() 
     let told = bench.ask(&bare()).await;
     let words = told.text();
     assert!(words.contains("credential `mine`: its renewal still goes on"), "{} {words}", told.status);
+    assert!(words.contains("try again later, or raise `patience`") && !words.contains("mend"), "{words}");
     // Nothing was sent, and no send is counted.
     assert_eq!(bench.story(1).await, "opened, gave_up");
     assert!(bench.recorder().closing(1).waited >= ms(600));

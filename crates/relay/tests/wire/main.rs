@@ -21,7 +21,15 @@ mod codex;
 #[cfg(test)]
 #[cfg(unix)]
 mod credentials;
+#[cfg(test)]
+#[cfg(unix)]
 mod credentials_awaited;
+#[cfg(test)]
+#[cfg(unix)]
+mod credentials_ends;
+#[cfg(test)]
+#[cfg(unix)]
+mod credentials_hang;
 #[cfg(test)]
 #[cfg(unix)]
 mod credentials_held;

@@ -644,6 +644,12 @@ fn every_route_has_to_be_reached_by_some_call() {
         | ^^^^^^^^^
     hint: name what it fits (`path`, `client`, `model`), or make it the last
     ");
+    assert_snapshot!(bad("[[route]]\n[[route]]\n"), @r"
+    error: config.toml:1:1: the route fits every call, so none after it is ever reached: line 2
+      1 | [[route]]
+        | ^^^^^^^^^
+    hint: name what it fits (`path`, `client`, `model`), or make it the last
+    ");
     let all = "[[route]]\npath = \"/v1\"\nmodel = \"gpt-*\"\n\n[[route]]\npath = \"/v1/x\"\nmodel = \"gpt-5\"\nsends = 1\n";
     assert_snapshot!(bad(all), @r"
     error: config.toml:5:1: the route is never reached: the one in line 1 fits every call that it fits
