@@ -106,17 +106,7 @@ pub(crate) enum Next {
 impl Legs {
     /// One leg.
     pub(crate) fn one(leg: Leg, alone: bool) -> Self {
-        Self {
-            at: 0,
-            all: vec![(leg, Met::default())],
-            several: None,
-            waits: false,
-            failed: false,
-            alone,
-            stays: false,
-            fallback: None,
-            turned_away: None,
-        }
+        Self::on(0, vec![leg], None, alone)
     }
 
     /// Several, in the order of their pool, that are preferred in this one.
@@ -126,11 +116,13 @@ impl Legs {
         alone: bool,
     ) -> Self {
         let at = order.first().unwrap_or_default();
-        let all = legs.into_iter().map(|leg| (leg, Met::default())).collect();
-        let several = Some(Box::new(Several { pool: Some(pool), order, session }));
+        Self::on(at, legs, Some(Box::new(Several { pool: Some(pool), order, session })), alone)
+    }
+
+    fn on(at: usize, legs: Vec<Leg>, several: Option<Box<Several>>, alone: bool) -> Self {
         Self {
             at,
-            all,
+            all: legs.into_iter().map(|leg| (leg, Met::default())).collect(),
             several,
             waits: false,
             failed: false,
