@@ -41,10 +41,11 @@ const CALLS: usize = 1000;
 
 /// Calls, as [`crate::history::record::CallRecord`] has them: without a query those in memory, with `since=CHANGE` those
 /// of them that changed after that; with `before=MILLISECONDS` the ones in the history's file that were accepted before,
-/// the newest first, and no more than `limit`.
+/// the newest first, and no more than `limit`. With `written=1` it tells of none, once all that has happened is in that file,
+/// where that can be within a moment.
 async fn calls(shared: &Arc<Shared>, query: &str) -> Response<ReplyBody> {
-    let [Ok(since), Ok(before), Ok(limit)] =
-        ["since", "before", "limit"].map(|key| number::<u64>(query, key))
+    let [Ok(since), Ok(before), Ok(limit), Ok(written)] =
+        ["since", "before", "limit", "written"].map(|key| number::<u64>(query, key))
     else {
         return text(StatusCode::BAD_REQUEST, &door::no_number(lang()));
     };
@@ -59,8 +60,14 @@ async fn calls(shared: &Arc<Shared>, query: &str) -> Response<ReplyBody> {
             Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("steady-relay: {why}\n")),
         };
     }
-    recorder.settled().await;
-    let (change, calls) = recorder.recent().since(since.unwrap_or(0));
+    let since = if written.is_some_and(|written| written != 0) {
+        recorder.written().await;
+        *recorder.recent().changes().borrow()
+    } else {
+        recorder.settled().await;
+        since.unwrap_or(0)
+    };
+    let (change, calls) = recorder.recent().since(since);
     let lost = recorder.lost();
     as_json(&serde_json::json!({ "v": 1, "change": change, "lost": lost, "calls": calls }))
 }

@@ -84,6 +84,15 @@ impl Line {
     }
 }
 
+/// How often what was taken out of the line was dealt with.
+#[derive(Clone, Copy, Default)]
+struct DoneWith {
+    /// Put where those see it who look at the relay.
+    put: u64,
+    /// Written to the file, as far as that can be.
+    written: u64,
+}
+
 /// Records calls; an observer.
 pub struct Recorder {
     clock: Arc<dyn Clock>,
@@ -91,8 +100,7 @@ pub struct Recorder {
     recent: Arc<Recent>,
     /// The number of the run in the history, where it is written.
     run: Option<i64>,
-    /// How often what was taken out of the line was put in its place.
-    put: watch::Receiver<u64>,
+    done_with: watch::Receiver<DoneWith>,
     /// Ends with the thread.
     done: Mutex<Receiver<()>>,
 }
@@ -112,7 +120,7 @@ impl Recorder {
         let (line, recent) = (Arc::<Line>::default(), Arc::<Recent>::default());
         let (taken, put) = (Arc::clone(&line), Arc::clone(&recent));
         let (alive, done) = channel::<()>();
-        let (told, all_put) = watch::channel(0);
+        let (told, done_with) = watch::channel(DoneWith::default());
         line.set_trouble(writer.trouble());
         let run = writer.run();
         std::thread::Builder::new().name("history".to_owned()).spawn(move || {
@@ -129,13 +137,14 @@ impl Recorder {
                 }
                 // First: a file that is locked or slow must not keep those waiting who look at the relay.
                 put.put(changed.iter().cloned());
-                told.send_modify(|times| *times += 1);
+                told.send_modify(|done| done.put += 1);
                 taken.lost.fetch_add(writer.write(changed), Ordering::Relaxed);
+                told.send_modify(|done| done.written += 1);
                 taken.set_trouble(writer.trouble());
             }
             writer.end();
         })?;
-        Ok(Self { clock, line, recent, run, put: all_put, done: Mutex::new(done) })
+        Ok(Self { clock, line, recent, run, done_with, done: Mutex::new(done) })
     }
 
     /// The last calls.
@@ -150,8 +159,17 @@ impl Recorder {
         self.run
     }
 
-    /// Waits until all that has happened is recorded, so that who asks right after a call learns its end.
+    /// Waits until all that has happened is in memory, so that who asks right after a call learns its end.
     pub async fn settled(&self) {
+        self.until(|done| done.put).await;
+    }
+
+    /// Waits until all that has happened is in the file, too, for who reads that next.
+    pub async fn written(&self) {
+        self.until(|done| done.written).await;
+    }
+
+    async fn until(&self, times: impl Fn(&DoneWith) -> u64) {
         let due = {
             let mut queue = self.line.queue();
             if !queue.events.is_empty() {
@@ -160,8 +178,8 @@ impl Recorder {
             queue.taken + u64::from(!queue.events.is_empty())
         };
         self.line.news.notify_all();
-        let mut put = self.put.clone();
-        let all = put.wait_for(|times| *times >= due);
+        let mut done = self.done_with.clone();
+        let all = done.wait_for(|done| times(done) >= due);
         // Nobody waits for long.
         let _in_time = tokio::time::timeout(LAST, all).await;
     }

@@ -59,7 +59,19 @@ pub async fn look(at: SocketAddr, token: Option<&str>) -> Result<Value, Who> {
 /// # Errors
 /// As [`look`]; [`Who::Relay`] is also one that tells of no calls.
 pub async fn calls(at: SocketAddr, token: Option<&str>, since: u64) -> Result<Value, Who> {
-    let body = read(at, &format!("/__steady/calls?since={since}"), token).await?;
+    calls_of(at, token, &format!("since={since}")).await
+}
+
+/// Has a relay there write all that has happened to its history.
+///
+/// # Errors
+/// As [`calls`].
+pub async fn written(at: SocketAddr, token: Option<&str>) -> Result<(), Who> {
+    calls_of(at, token, "written=1").await.map(|_none| ())
+}
+
+async fn calls_of(at: SocketAddr, token: Option<&str>, query: &str) -> Result<Value, Who> {
+    let body = read(at, &format!("/__steady/calls?{query}"), token).await?;
     let is_page = |page: &Value| page["change"].is_u64() && page["calls"].is_array();
     serde_json::from_slice(&body).ok().filter(is_page).ok_or_else(|| who::by_body(&body))
 }

@@ -17,10 +17,8 @@ pub(super) fn reader(config: &Config) -> Result<Reader, String> {
     Reader::open(&path).map_err(|why| why.to_string())
 }
 
-/// Has the relay at the address of the settings write all that has happened: it does before it tells of its calls. Where
-/// none answers, the file is what it is.
+/// Has the relay at the address of the settings write all that has happened. Where none answers, the file is what it is.
 pub(super) async fn settles(config: &Config) {
     let token = config.token.as_ref().map(Secret::expose);
-    // No call has changed since then, so that none has to be told.
-    let _told = running::calls(running::address(config), token, u64::MAX).await;
+    let _asked = running::written(running::address(config), token).await;
 }

@@ -23,7 +23,7 @@ const WRITTEN: Duration = Duration::from_millis(200);
 pub(crate) fn why(flags: &Flags, options: &Options) -> Result<u8, Failure> {
     let config = load(flags, &files(flags))?.config;
     let name = Name::of(&options.name);
-    // A relay that is asked writes all that has happened before it answers, so the file is read afterwards.
+    // What it knows is newer than the file.
     let live = block_on(async { Ok(live(&config).await) })?;
     let reader = match history::reader(&config) {
         Ok(reader) => Some(reader),

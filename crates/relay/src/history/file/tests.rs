@@ -60,6 +60,23 @@ fn written(folder: &Folder) -> Vec<(i64, u64)> {
     all
 }
 
+#[tokio::test]
+async fn who_waits_until_it_is_written_finds_it_in_the_file() {
+    let folder = Folder::new();
+    let (file, ..) = start(&folder);
+    let recorder = Recorder::start(Arc::new(SystemClock), Writer::to(file)).unwrap();
+    recorder.written().await;
+    for call in 1..=50 {
+        for event in [opened(), served(1, 0)] {
+            recorder.see(CallId(call), Moment::ZERO, &event);
+        }
+        recorder.written().await;
+        assert_eq!(written(&folder).len() as u64, call);
+    }
+    recorder.close();
+    recorder.written().await;
+}
+
 #[test]
 fn one_that_is_locked_at_the_start_is_opened_later() {
     let folder = Folder::new();
