@@ -8,6 +8,8 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use xtask::command::{cargo, output, succeed, words, works};
 
+use crate::python;
+
 /// Makes the packages; `words` are those of `cargo xtask dist`.
 pub(crate) fn make(root: &Path, words: &[&str]) -> Result<()> {
     let mut command = cargo(root, "run --quiet -p xtask --features dist --bin dist --");
@@ -48,6 +50,7 @@ pub(crate) fn check(root: &Path, program: &Path) -> Result<()> {
     made.manifests()?;
     made.sbom()?;
     made.npm()?;
+    python::installs_alone(root, &made.file("steady_relay-", &format!("{}.whl", std::env::consts::ARCH))?)?;
     if works(&mut words(root, "dpkg --version")) {
         made.deb()?;
     }

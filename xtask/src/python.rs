@@ -58,7 +58,7 @@ fn wheel(root: &Path, package: &Path, environment: &Path) -> Result<PathBuf> {
 }
 
 /// Installs the wheel as a person would who has no network, and starts what it brings.
-fn installs_alone(root: &Path, wheel: &Path) -> Result<()> {
+pub(crate) fn installs_alone(root: &Path, wheel: &Path) -> Result<()> {
     let fresh = root.join("target/python-fresh");
     if fresh.exists() {
         fs::remove_dir_all(&fresh)?;

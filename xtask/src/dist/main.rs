@@ -9,11 +9,12 @@
 //!  Cargo.toml --product--.                       .--> archive  .tar.gz, .zip
 //!  program ---man, completions--> stage (files) -+--> deb      .deb with a user unit
 //!  repository --README, LICENSE-'                +--> npm      launcher and platform package
+//!  python/ --------------------------------------+--> wheel    for pip, with the program
 //!  Cargo.lock ----------------------------sbom---'    container, manifests (Homebrew, Scoop, winget), SHA256SUMS
 //! ```
 //!
 //! The same sources give the same bytes: every time in a file is that of the commit, every owner is root, every list is
-//! sorted. Not here: the wheels for Python, which maturin makes, and whatever publishes.
+//! sorted. Not here: whatever publishes.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -31,6 +32,7 @@ mod sbom;
 mod stage;
 mod sums;
 mod target;
+mod wheel;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -121,5 +123,6 @@ fn pack(root: &Path, product: &Product, wanted: &Wanted) -> Result<()> {
         eprintln!("note: {} needs libraries of the system, so no container is made of it", binary.display());
     }
     npm::write(root, product, target, &stage, out)?;
+    wheel::write(root, product, target, (&stage, is_static), out)?;
     sbom::write(root, product, target, out)
 }

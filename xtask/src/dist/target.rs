@@ -13,6 +13,9 @@ pub(crate) struct Target {
     pub(crate) deb: Option<&'static str>,
     /// The container world's name of the processor.
     pub(crate) container: Option<&'static str>,
+    /// Python's names of the systems, between dots (packaging.python.org, "Platform compatibility tags"): a program that
+    /// is linked statically runs on any Linux. On macOS the version is the oldest that Rust builds for.
+    pub(crate) wheel: &'static str,
 }
 
 const ALL: [Target; 6] = [
@@ -21,17 +24,43 @@ const ALL: [Target; 6] = [
         node: ("linux", "x64"),
         deb: Some("amd64"),
         container: Some("amd64"),
+        wheel: "manylinux2014_x86_64.manylinux_2_17_x86_64.musllinux_1_1_x86_64",
     },
     Target {
         triple: "aarch64-unknown-linux-gnu",
         node: ("linux", "arm64"),
         deb: Some("arm64"),
         container: Some("arm64"),
+        wheel: "manylinux2014_aarch64.manylinux_2_17_aarch64.musllinux_1_1_aarch64",
     },
-    Target { triple: "x86_64-apple-darwin", node: ("darwin", "x64"), deb: None, container: None },
-    Target { triple: "aarch64-apple-darwin", node: ("darwin", "arm64"), deb: None, container: None },
-    Target { triple: "x86_64-pc-windows-msvc", node: ("win32", "x64"), deb: None, container: None },
-    Target { triple: "aarch64-pc-windows-msvc", node: ("win32", "arm64"), deb: None, container: None },
+    Target {
+        triple: "x86_64-apple-darwin",
+        node: ("darwin", "x64"),
+        deb: None,
+        container: None,
+        wheel: "macosx_10_12_x86_64",
+    },
+    Target {
+        triple: "aarch64-apple-darwin",
+        node: ("darwin", "arm64"),
+        deb: None,
+        container: None,
+        wheel: "macosx_11_0_arm64",
+    },
+    Target {
+        triple: "x86_64-pc-windows-msvc",
+        node: ("win32", "x64"),
+        deb: None,
+        container: None,
+        wheel: "win_amd64",
+    },
+    Target {
+        triple: "aarch64-pc-windows-msvc",
+        node: ("win32", "arm64"),
+        deb: None,
+        container: None,
+        wheel: "win_arm64",
+    },
 ];
 
 impl Target {
@@ -64,6 +93,14 @@ impl Target {
     /// Whether it is one of Windows.
     pub(crate) fn is_windows(&self) -> bool {
         self.node.0 == "win32"
+    }
+
+    /// What Python calls a system like the one at hand, whatever its libraries are.
+    pub(crate) fn wheel_of_its_own(&self) -> String {
+        match self.node.0 {
+            "linux" => format!("linux_{}", self.triple.split('-').next().unwrap_or_default()),
+            _ => self.wheel.to_owned(),
+        }
     }
 
     /// The name of a program's file.
