@@ -314,11 +314,17 @@ pub(crate) enum Turn {
     Later {
         /// Tells.
         turn: oneshot::Receiver<Word>,
-        /// How many wait, it among them; `None`: that was told before.
-        waiting: Option<usize>,
-        /// The lane is parked for so long.
-        parked: Option<Duration>,
+        /// What is to be told of it; `None`: that was.
+        untold: Option<InLine>,
     },
+}
+
+/// How a lane is that a call waits in.
+pub(crate) struct InLine {
+    /// How many wait, it among them.
+    pub(crate) waiting: usize,
+    /// Nothing is sent there for so long, since it is parked.
+    pub(crate) parked: Option<Duration>,
 }
 
 impl Lane {
@@ -434,7 +440,7 @@ impl Lane {
                 }
                 Some(_) | None => _ = state.waiters.insert(call, waiter),
             }
-            Turn::Later { turn, waiting: Some(state.gate.waiting()), parked }
+            Turn::Later { turn, untold: Some(InLine { waiting: state.gate.waiting(), parked }) }
         };
         self.go_on(state, before, now);
         turn

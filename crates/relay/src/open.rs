@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use http::HeaderMap;
 use relay_core::call::{Call, Waiting};
 use relay_core::client::Client;
@@ -21,12 +22,16 @@ use relay_core::{Evidence, Fault, Moment, notice};
 use crate::call_report::{By, CallReport};
 use crate::clock::{RealDice, sleep_until, wall_ms};
 use crate::kept::KeptBody;
-use crate::lanes::{Lane, Ticket, Turn, Word};
+use crate::lanes::{InLine, Lane, Ticket, Turn, Word};
 use crate::observe::Observer as _;
 use crate::quota::{self, Remembered, Spent};
 use crate::sessions::Session;
 use crate::shared::Shared;
 use crate::snapshots::{Answered, Draft};
+
+/// So long a call that was not refused may wait in the line of its lane before anybody is told: a crowd into a healthy lane
+/// is let in one after the other, most of it sooner than this.
+const MOMENT: Duration = Duration::from_millis(100);
 
 /// An open call.
 pub(crate) struct OpenCall {
@@ -210,15 +215,17 @@ impl OpenCall {
         meanwhile: impl Future<Output = ()>,
     ) -> Waited {
         let shared = Arc::clone(&self.shared);
-        let mut turn = match self.take_turn(waiting) {
+        let (mut turn, mut untold) = match self.take_turn(waiting) {
             Turn::Now => return Waited::Turn,
-            Turn::Later { turn, waiting: many, parked } => {
-                if let Some(many) = many {
-                    self.call.stands_in_line(many, parked);
-                    self.emit_pending();
-                }
-                turn
+            Turn::Later { turn, untold } => (turn, untold),
+        };
+        let tells = match &untold {
+            Some(line) if self.call.last_fault().is_some() || line.parked.is_some() => {
+                self.stands_in(line);
+                untold = None;
+                None
             }
+            line => line.as_ref().map(|_later| self.now() + MOMENT),
         };
         let notice = self.notice_due();
         let at = |moment: Option<Moment>| {
@@ -242,15 +249,28 @@ impl OpenCall {
             }
         };
         let over = {
-            let (mut over, meanwhile) = (pin!(over), pin!(meanwhile));
-            tokio::select! {
-                biased;
-                over = &mut over => over,
-                () = meanwhile => over.await,
+            let (mut over, meanwhile, tells) = (pin!(over), pin!(meanwhile), pin!(at(tells)));
+            let (mut meanwhile, mut tells) = (meanwhile.fuse(), tells.fuse());
+            loop {
+                tokio::select! {
+                    biased;
+                    over = &mut over => break over,
+                    () = &mut tells => {
+                        if let Some(line) = untold.take() {
+                            self.stands_in(&line);
+                        }
+                    }
+                    () = &mut meanwhile => {}
+                }
             }
         };
+        if matches!(over, Over::Notice)
+            && let Some(line) = untold.take()
+        {
+            self.stands_in(&line);
+        }
         if let Over::Notice | Over::Again = over {
-            self.turn = Some(Turn::Later { turn, waiting: None, parked: None });
+            self.turn = Some(Turn::Later { turn, untold });
             return if matches!(over, Over::Notice) { Waited::Notice } else { Waited::Again };
         }
         let now = self.now();
@@ -275,6 +295,11 @@ impl OpenCall {
             Over::Draining => self.call.drain(now),
         }
         Waited::Over
+    }
+
+    fn stands_in(&mut self, line: &InLine) {
+        self.call.stands_in_line(line.waiting, line.parked);
+        self.emit_pending();
     }
 
     /// Waits in no line, until something is over or until then, when others are looked at.

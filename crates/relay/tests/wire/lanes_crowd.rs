@@ -2,15 +2,46 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use relay_core::Moment;
 use relay_core::gate::Preset;
 use relay_sim::{Client, Ending};
-use steady_relay::clock::{RatedClock, SystemClock};
+use steady_relay::clock::{Clock, RatedClock, SystemClock};
 use tokio::time::Instant;
 
-use crate::lanes::{Busy, asks, bytes_for, careful, in_line, lane_until, shut};
-use crate::support::{Bench, SOON, TURN, bounded};
+use crate::lanes::{Busy, asks, bytes_for, careful, gated, gets, in_line, lane_until, of, sent, shut};
+use crate::support::{Bench, SOON, TURN, bounded, ms};
+
+/// A clock that stands.
+struct Stands;
+
+impl Clock for Stands {
+    fn now(&self) -> Moment {
+        Moment::after_start(Duration::from_secs(60))
+    }
+
+    fn wall(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+#[tokio::test]
+async fn of_a_moment_in_the_line_of_a_healthy_lane_nobody_is_told() {
+    let busy = Busy::start().await;
+    busy.back.release();
+    let bench = Bench::by(Arc::new(Stands), gated(&busy.up.url(), ms(700))).await;
+    let mut clients = Vec::new();
+    for name in (0..15).map(|number| format!("conversation {number}")) {
+        clients.push((sent(&bench, &of(&name)).await, name));
+    }
+    lane_until(&bench, |lane| lane["waiting"].as_u64().is_some_and(|count| count > 0)).await;
+    busy.door.release();
+    for (call, (client, name)) in (1..).zip(&mut clients) {
+        gets(client, &bytes_for(name)).await;
+        assert_eq!(bench.story(call).await, "opened, send 1, 200, committed, served");
+    }
+}
 
 const MANY: usize = 2000;
 /// A multiple of what a call takes that waits, and of what its client and the other end take in this process.
