@@ -52,6 +52,7 @@ pub mod observe;
 mod open;
 mod otlp;
 mod parked;
+mod priority;
 mod private;
 mod process_group;
 mod profile;

@@ -1,6 +1,7 @@
 //! The observer: takes events as they come and hands them to a thread, which gathers for a moment, puts them together
 //! and writes. Nobody who makes an event waits for that; what finds no room is counted, and told of.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,9 +16,12 @@ use super::assemble::Assembler;
 use super::recent::Recent;
 use crate::clock::{Clock, wall_ms};
 use crate::observe::{Notice, Observer};
+use crate::priority;
 
 /// The most events that wait to be put together; one takes some hundred bytes.
 const ROOM: usize = 16 * 1024;
+/// Where more wait, no further call is recorded: the rest of the room is for those that are, so that each is whole.
+const CROWDED: usize = ROOM / 2;
 /// How long the thread gathers after the first of them.
 const GATHER: Duration = Duration::from_millis(100);
 /// How long the end of the program waits for the last ones.
@@ -36,11 +40,28 @@ struct Seen {
 #[derive(Default)]
 struct Queue {
     events: Vec<Seen>,
+    /// Open calls that are not recorded.
+    left_out: BTreeSet<CallId>,
     ends: bool,
     /// Somebody waits for what is there: it is gathered for no longer.
     hurries: bool,
     /// How often something was taken out.
     taken: u64,
+}
+
+impl Queue {
+    /// Whether this event is recorded. Of a call all are, or none, as long as there is room at all.
+    fn takes(&mut self, call: CallId, event: &Event) -> bool {
+        let waiting = self.events.len();
+        if waiting >= CROWDED && matches!(event, Event::CallOpened { .. }) {
+            self.left_out.insert(call);
+        }
+        let is_recorded = self.left_out.is_empty() || !self.left_out.contains(&call);
+        if !is_recorded && matches!(event, Event::CallClosed(_)) {
+            self.left_out.remove(&call);
+        }
+        is_recorded && waiting < ROOM && !self.ends
+    }
 }
 
 #[derive(Default)]
@@ -73,7 +94,7 @@ impl Line {
             None => self.news.wait_while(queue, nothing).unwrap_or_else(PoisonError::into_inner),
         };
         if !nothing(&mut queue) {
-            let gathers = |queue: &mut Queue| !queue.ends && !queue.hurries && queue.events.len() < ROOM;
+            let gathers = |queue: &mut Queue| !queue.ends && !queue.hurries && queue.events.len() < CROWDED;
             let gathered = self.news.wait_timeout_while(queue, GATHER, gathers);
             queue = gathered.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -125,6 +146,7 @@ impl Recorder {
         let run = writer.run();
         std::thread::Builder::new().name("history".to_owned()).spawn(move || {
             let _alive = alive;
+            priority::give_way();
             let mut assembler = Assembler::default();
             while let Some(events) = taken.take(writer.next_try()) {
                 let unknown =
@@ -214,15 +236,15 @@ impl Observer for Recorder {
     fn see(&self, call: CallId, at: Moment, event: &Event) {
         let wall = wall_ms(&*self.clock);
         let mut queue = self.line.queue();
-        if queue.events.len() >= ROOM || queue.ends {
+        if !queue.takes(call, event) {
             drop(queue);
             self.line.lost.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let is_first = queue.events.is_empty();
+        let waiting = queue.events.len();
         queue.events.push(Seen { call, at, wall, event: event.clone() });
         drop(queue);
-        if is_first {
+        if waiting == 0 || waiting == CROWDED {
             self.line.news.notify_one();
         }
     }
@@ -232,5 +254,36 @@ impl Observer for Recorder {
     fn file(&self) -> Option<(&'static str, Option<String>)> {
         let trouble = self.line.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Some(("history", trouble))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::tests::{opened, served};
+
+    fn seen(call: CallId, event: Event) -> Seen {
+        Seen { call, at: Moment::ZERO, wall: 0, event }
+    }
+
+    #[test]
+    fn of_a_crowd_that_is_too_fast_calls_are_whole_or_not_there() {
+        let mut queue = Queue::default();
+        let mut put = |number: u64, event: Event| {
+            let takes = queue.takes(CallId(number), &event);
+            if takes {
+                queue.events.push(seen(CallId(number), event));
+            }
+            takes
+        };
+        let open: Vec<u64> = (0..ROOM as u64).filter(|number| put(*number, opened())).collect();
+        assert_eq!(open.len(), CROWDED);
+        assert!(open.iter().all(|number| put(*number, served(1, 1))));
+        assert!(!put(0, Event::SendStarted { send: 2 }), "there is no more room at all");
+        queue.events.clear();
+        let left_out = CallId(ROOM as u64 - 1);
+        assert!(!queue.takes(left_out, &Event::SendStarted { send: 1 }), "of this one nothing is told");
+        assert!(!queue.takes(left_out, &served(1, 1)));
+        assert!(queue.takes(left_out, &opened()), "it is over, and forgotten");
     }
 }

@@ -29,6 +29,7 @@ use crate::body::Place;
 use crate::body_text::Written;
 use crate::history::Assembler;
 use crate::history::record::CallRecord;
+use crate::priority;
 
 /// The most snapshots that wait to be written.
 const ROOM: usize = 16;
@@ -248,6 +249,7 @@ fn start(state: Arc<State>) -> std::io::Result<(SyncSender<Job>, Receiver<()>)> 
     let (alive, done) = channel::<()>();
     std::thread::Builder::new().name("snapshots".to_owned()).spawn(move || {
         let _alive = alive;
+        priority::give_way();
         for job in waiting {
             let lost = state.lost.swap(0, Ordering::Relaxed);
             let (folder, settings) = (job.folder.clone(), job.settings.clone());

@@ -22,7 +22,7 @@ impl Clock for Stands {
     }
 
     fn wall(&self) -> SystemTime {
-        SystemTime::now()
+        SystemTime::UNIX_EPOCH
     }
 }
 

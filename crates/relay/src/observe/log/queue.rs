@@ -13,6 +13,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_chan
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::priority;
+
 /// Lines that may wait to be written. A line is some hundred bytes.
 const ROOM: usize = 1024;
 /// How long the end of the program waits for the last lines.
@@ -59,6 +61,7 @@ impl Queue {
         let counted = Arc::clone(&losses);
         std::thread::Builder::new().name("log".to_owned()).spawn(move || {
             let _alive = alive;
+            priority::give_way();
             for line in waiting {
                 write(&mut sink, &line, &counted, &told);
             }
