@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use relay_core::event::{Closing, Transport};
 use relay_core::evidence::Operation;
-use relay_core::gate::Shut;
+use relay_core::gate::{Place, Shut};
 use serde_json::Value;
 
 use super::*;
