@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -12,8 +13,9 @@ import httpx
 import httpx2
 import pytest
 from conftest import wanted
-from upstream import Upstream, busy, reply, silent, stream
+from upstream import Upstream, busy, drops, reply, silent, stream
 
+import steady_relay
 from steady_relay import (
     AsyncTransport,
     DirectWarning,
@@ -90,6 +92,24 @@ def test_what_the_relay_gives_up_is_an_answer_or_an_error(client: Any, library: 
         assert isinstance(raised.value, library.HTTPError)
         assert raised.value.response is not None and raised.value.response.status_code == 503
         assert [attempt.status for attempt in raised.value.attempts] == [503] * 4
+        assert "(gpt-x) answered 503 after 4 sends" in str(raised.value)
+        again = pickle.loads(pickle.dumps(raised.value))
+        assert type(again) is type(raised.value) and again.report == raised.value.report
+        assert again.response.status_code == 503 and str(again.request.url) == f"{up.url}/v1/responses"
+
+
+def test_each_error_is_the_one_of_the_library_that_means_the_same(client: Any, library: Any) -> None:
+    with library.Client(transport=Transport(raises=True)) as raising:
+        with Upstream(busy(retry_after="2")) as up:
+            with pytest.raises(library.TimeoutException) as late, wishes(patience="1s"):
+                raising.get(f"{up.url}/v1/models")
+            assert isinstance(late.value, steady_relay.TotalTimeoutExceeded)
+        # What ended without an answer is an error without `raises` as well.
+        with Upstream(drops) as up:
+            for each in (client, raising):
+                with pytest.raises(library.RemoteProtocolError) as cut:
+                    each.post(f"{up.url}/charge", json={"cents": 1})
+                assert isinstance(cut.value, steady_relay.ResendRefused) and len(cut.value.attempts) == 1
 
 
 def test_wishes_are_for_the_calls_within_or_for_one(client: Any) -> None:

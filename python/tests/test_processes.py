@@ -261,6 +261,20 @@ def test_a_relay_that_others_stop_is_replaced(home: Path) -> None:
         assert not relay.joined and session.get(up.url).status_code == 200
 
 
+def test_a_call_that_is_held_survives_the_end_of_its_relay(home: Path) -> None:
+    with Upstream(busy(retry_after="60"), reply(200, {"ok": 1})) as up, serving(home) as served:
+        with Relay() as relay, Session(relay=relay) as session:
+            assert relay.joined
+            answers = []
+            caller = threading.Thread(target=lambda: answers.append(session.post(up.url, json={"n": 1})))
+            caller.start()
+            assert until(lambda: bool(relay.stats().held))
+            served.terminate()
+            caller.join(20)
+            assert [answer.json() for answer in answers] == [{"ok": 1}]
+            assert not relay.joined and [seen.body for seen in up.seen] == [b'{"n": 1}'] * 2
+
+
 def test_a_relay_that_is_killed_is_started_again() -> None:
     with Upstream() as up, Relay(own=True) as relay, Session(relay=relay) as session:
         assert session.get(up.url).status_code == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import threading
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from steady_relay import (
     TotalTimeoutExceeded,
     WishRefused,
     report_of,
+    wishes,
 )
 
 TURN = {"model": "gpt-x", "input": "hi"}
@@ -207,15 +209,19 @@ def test_where_no_service_answered_the_call_is_an_error(session: Session) -> Non
 
 def test_what_may_have_run_is_not_sent_again_without_a_grant_and_says_so(session: Session) -> None:
     with Upstream(drops) as up:
-        # Of this nobody knows whether it may be repeated: the connection ends as it did upstream.
-        with pytest.raises(requests.ConnectionError) as cut:
-            session.post(f"{up.url}/charge", json={"cents": 1})
-        assert not isinstance(cut.value, steady_relay.RelayError) and len(up.seen) == 1
+        # Of this nobody knows whether it may be repeated, nor of a turn that was repeated once.
+        for path, body, sends in (("/charge", {"cents": 1}, 1), ("/v1/responses", TURN, 2)):
+            up.seen.clear()
+            with pytest.raises(ResendRefused, match="may have run") as cut:
+                session.post(f"{up.url}{path}", json=body)
+            assert isinstance(cut.value, requests.ConnectionError)
+            assert len(up.seen) == len(cut.value.attempts) == sends
+            assert cut.value.attempts[-1].may_run_twice is (sends == 2)
+            assert cut.value.response is not None and cut.value.response.status_code == 502
+        up.seen.clear()
         with pytest.raises(ResendRefused) as refused:
             session.post(f"{up.url}/v1/responses", json=TURN, profile="strict")
-        assert isinstance(refused.value, requests.ConnectionError)
-        assert (len(up.seen), len(refused.value.attempts)) == (2, 1)
-        assert refused.value.response is not None and refused.value.response.status_code == 429
+        assert (len(up.seen), len(refused.value.attempts)) == (1, 1)
 
 
 def test_an_answer_that_the_relay_gave_up_on_comes_back_or_is_an_error(session: Session) -> None:
@@ -228,6 +234,37 @@ def test_an_answer_that_the_relay_gave_up_on_comes_back_or_is_an_error(session: 
         assert raised.value.response is not None
         assert raised.value.response.json()["error"]["code"] == "server_is_overloaded"
         assert [attempt.status for attempt in raised.value.attempts] == [503] * 4
+        said = str(raised.value)
+        assert f"127.0.0.1:{up.port} (gpt-x) answered 503 after 4 sends and 0." in said and "overloaded" in said
+
+
+def test_an_error_crosses_to_another_process_with_all_that_it_has(session: Session) -> None:
+    with Upstream(busy()) as up, pytest.raises(MaxRetriesExceeded) as raised, Session(raises=True) as raising:
+        raising.post(f"{up.url}/v1/responses", json=TURN)
+    for again in (pickle.loads(pickle.dumps(raised.value)), copy.copy(raised.value), copy.deepcopy(raised.value)):
+        assert type(again) is MaxRetriesExceeded and str(again) == str(raised.value)
+        assert again.report == raised.value.report
+        assert again.response is not None and again.response.status_code == 503
+        assert again.request is not None and again.request.url == f"{up.url}/v1/responses"
+
+
+@pytest.mark.parametrize("time", [float("inf"), float("nan"), -1, 1e9, b"5s", True, "", [5]])
+def test_a_patience_that_is_no_time_is_said_before_anything_is_sent(session: Session, time: Any) -> None:
+    with Upstream() as up:
+        with pytest.raises((TypeError, ValueError), match="patience is a time"):
+            session.get(up.url, patience=time)
+        with pytest.raises((TypeError, ValueError), match="patience is a time"):
+            Session(patience=time)
+        assert not up.seen
+
+
+def test_wishes_are_laid_one_over_the_other(session: Session) -> None:
+    with Upstream(busy(retry_after="2")) as up, wishes(patience="1s"), wishes(profile="strict"):
+        assert session.get(f"{up.url}/v1/models").status_code == 503
+        request = session.prepare_request(requests.Request("GET", f"{up.url}/v1/models"))
+        with pytest.raises(TotalTimeoutExceeded):
+            session.send(request, patience="2ms")
+        assert len(up.seen) == 1
 
 
 def test_the_session_of_codex_retry_has_its_name_its_profile_and_its_errors() -> None:
@@ -323,10 +360,13 @@ def test_a_certificate_that_nobody_vouches_for_is_an_error_of_tls(session: Sessi
 
 def test_an_adapter_of_ones_own_is_used_and_that_is_said(session: Session) -> None:
     with Upstream(reply(503)) as up:
-        with pytest.warns(DirectWarning, match="go without the relay"):
-            session.mount("http://", HTTPAdapter())
+        for prefix in ("http://", up.url):
+            with pytest.warns(DirectWarning, match="go without the relay") as said:
+                session.mount(prefix, HTTPAdapter())
+            assert said[0].filename == __file__
         assert session.get(up.url).status_code == 503
-        session.mount("http://", Adapter(pool_maxsize=3))
+        for prefix in ("http://", up.url):
+            session.mount(prefix, Adapter(pool_maxsize=3))
         up.answers = [busy(), reply()]
         up.seen.clear()
         assert session.get(f"{up.url}/v1/models").status_code == 200

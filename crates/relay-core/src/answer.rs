@@ -72,6 +72,9 @@ pub struct Listener<'a> {
     pub tried: Tried,
     /// The answer that told of the last failure is at hand.
     pub has_answer: bool,
+    /// It is told how its call went beside the answer, and by that knows a cut connection as well as another client does
+    /// by having one.
+    pub reported: bool,
     /// The language of what the relay says itself.
     pub lang: Lang,
 }
@@ -104,9 +107,11 @@ pub fn say(listener: &Listener<'_>, ending: &Ending) -> Say {
         Ending::Committed | Ending::Passed(_) | Ending::Parked(_) => Say::Upstream(Touch::default()),
         Ending::Returned(failure) => match failure.told {
             Told::ByStatus | Told::InBody | Told::InStream => Say::Upstream(Touch::default()),
+            Told::ByTransport if listener.reported => refuse(listener, Why::MayHaveRun, failure),
             Told::ByTransport => Say::Cut,
         },
         Ending::Refused(why, failure) => refuse(listener, *why, failure),
+        Ending::GaveUp(Stop::Draining, _) if listener.reported => stopping(listener),
         Ending::GaveUp(Stop::Draining, _) | Ending::ClientLeft => Say::Cut,
         Ending::GaveUp(Stop::CircuitsOpen, _) => shut_out(listener),
         Ending::GaveUp(stop, None) => unsent(listener, *stop),
@@ -193,6 +198,14 @@ fn shut_out(listener: &Listener<'_>) -> Say {
     own(listener, CIRCUITS_OPEN, &failure, stop_code(Stop::CircuitsOpen), &message)
 }
 
+/// The relay ends, and the call was waiting.
+fn stopping(listener: &Listener<'_>) -> Say {
+    let lang = listener.lang;
+    let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
+    let message = words::lines(lang, &words::stopping(lang), "", &words::send_again(lang));
+    own(listener, STOPPING, &failure, stop_code(Stop::Draining), &message)
+}
+
 /// The status where no upstream may be asked: the relay itself is fine, and so is the request.
 const CIRCUITS_OPEN: u16 = 503;
 
@@ -211,6 +224,9 @@ fn refuse(listener: &Listener<'_>, why: Why, failure: &Failure) -> Say {
         Why::MayHaveRun if failure.told == Told::ByStatus && obeys => {
             return Say::Upstream(Touch { refuse_retry: true, status: None });
         }
+        // It reads in the report that it must not, so that the status may say what happened.
+        Why::MayHaveRun if listener.reported => BAD_GATEWAY,
+        Why::StillRunning if listener.reported => GATEWAY_TIMEOUT,
         Why::MayHaveRun | Why::StillRunning | Why::Barred(Bar::Unfit) => MAY_HAVE_RUN,
         Why::Barred(_) if listener.kind == Kind::GeminiCli => NOT_AGAIN,
         Why::Barred(_) => status_of(Fault::NeverSent),
@@ -322,6 +338,13 @@ const SHOWN: usize = 300;
 /// The status of what may have run: clients that do not read `x-should-retry` send every 5xx again.
 const MAY_HAVE_RUN: u16 = 429;
 
+/// Those of what may have run, for a client that needs no such care.
+const BAD_GATEWAY: u16 = 502;
+const GATEWAY_TIMEOUT: u16 = 504;
+
+/// The status where the relay stops.
+const STOPPING: u16 = 503;
+
 /// The status that no client sends again.
 const NOT_AGAIN: u16 = 400;
 
@@ -344,7 +367,8 @@ const fn status_of(fault: Fault) -> u16 {
 const fn stop_code(stop: Stop) -> &'static str {
     match stop {
         Stop::SendsSpent => "sends_exhausted",
-        Stop::PatienceSpent | Stop::FloorTooFar | Stop::Draining => "patience_exhausted",
+        Stop::PatienceSpent | Stop::FloorTooFar => "patience_exhausted",
+        Stop::Draining => "relay_stopping",
         Stop::CircuitsOpen => "circuits_open",
     }
 }

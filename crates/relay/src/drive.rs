@@ -439,6 +439,7 @@ impl Drive {
             circuits: &self.circuits,
             tried,
             has_answer,
+            reported: self.open.is_reported(),
             lang: self.open.shared().config.lang.unwrap_or_default(),
         }
     }
@@ -462,7 +463,9 @@ impl Drive {
             self.open.answered(|| answer.so_far());
         }
         // Where nothing is to be changed, a cut is a cut, as it would be without the relay.
-        let is_cut = self.order.untouched && matches!(ending, Ending::Refused(Why::MayHaveRun, _));
+        let is_cut = self.order.untouched
+            && !self.open.is_reported()
+            && matches!(ending, Ending::Refused(Why::MayHaveRun, _));
         let remembered = self.remembered(ending, told.is_some());
         let has_answer = told.is_some() || remembered.is_some();
         let said = if is_cut { Say::Cut } else { say(&self.listener(has_answer), ending) };

@@ -238,6 +238,11 @@ impl OpenCall {
         }
     }
 
+    /// Whether its client is told how it went.
+    pub(crate) const fn is_reported(&self) -> bool {
+        self.report.is_some()
+    }
+
     /// Tells the client how it went, where it asked for that; `by`: whose answer it gets.
     pub(crate) fn report(&mut self, outcome: Outcome, by: By, head: &mut HeaderMap) {
         if let Some(report) = self.report.take() {

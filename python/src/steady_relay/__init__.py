@@ -23,6 +23,7 @@ from .errors import (
     CertificateRefused,
     DirectWarning,
     MaxRetriesExceeded,
+    NotCarried,
     ProxyRefused,
     RelayError,
     RelayNotStarted,
@@ -42,6 +43,7 @@ __all__ = [
     "CodexRetrySession",
     "DirectWarning",
     "MaxRetriesExceeded",
+    "NotCarried",
     "ProxyRefused",
     "Relay",
     "RelayError",
@@ -57,3 +59,11 @@ __all__ = [
     "report_of",
     "wishes",
 ]
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("steady-relay")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,15 +7,14 @@ the same. So neither has to be installed, and neither is imported before it is u
 from __future__ import annotations
 
 import importlib
-import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _report, _wishes
-from ._relay import NotCarried, Relay
+from ._relay import STOPS, Relay
 from ._report import CallReport
 from ._wishes import Time, Wishes
-from .errors import CallFailed, DirectWarning, kind_of
+from .errors import CallFailed, NotCarried, in_library, is_stopping, kind_of, words
 
 if TYPE_CHECKING:
     import httpx
@@ -62,12 +61,8 @@ class _Carrier:
             return True
         why = _wishes.unfit(request.method, str(request.url), request.headers)
         if why is not None:
-            self._say(request, why)
+            _wishes.goes_direct(str(request.url), why)
         return why is not None
-
-    def _say(self, request: Any, why: str) -> None:
-        origin = _wishes.origin(str(request.url))
-        warnings.warn(f"{origin} is asked without the relay: {why}", DirectWarning, stacklevel=3)
 
     def _carried(self, base: str, request: Any) -> Any:
         """The request for the relay; the caller's own stays as it is."""
@@ -93,7 +88,11 @@ class _Carrier:
         return report
 
     def _kind(self, report: CallReport | None) -> type[CallFailed] | None:
-        return kind_of(report) if report is not None and self._raises else None
+        if report is None:
+            return None
+        # What ended without an answer is an error for every client.
+        has_none = report.by_relay and report.outcome == "returned"
+        return kind_of(report) if self._raises or has_none else None
 
 
 class Transport(_Carrier, _Base):
@@ -109,14 +108,21 @@ class Transport(_Carrier, _Base):
         if base is None:
             return self._transport(request, "direct").handle_request(request)
         transport, library = self._transport(request, "relay"), _library(request)
-        try:
-            response = transport.handle_request(self._carried(base, request))
-        except library.ConnectError:
-            # Nothing was sent, since nobody listened.
+        for stops_left in reversed(range(STOPS)):
+            try:
+                response = transport.handle_request(self._carried(base, request))
+            except library.ConnectError:
+                # Nothing was sent, since nobody listened.
+                if not stops_left:
+                    raise
+            else:
+                report = self._report(response)
+                # It was stopped while the call waited, so that the next one takes it up.
+                if not is_stopping(report) or not stops_left or not _rewinds(library, request):
+                    break
+                response.close()
             self._relay.lost(base)
-            base = self._relay.base(_wishes.origin(str(request.url)))
-            response = transport.handle_request(self._carried(base or "", request))
-        report = self._report(response)
+            base = self._relay.base(_wishes.origin(str(request.url))) or ""
         kind = self._kind(report)
         if kind is not None and report is not None:
             response.read()
@@ -128,7 +134,7 @@ class Transport(_Carrier, _Base):
         try:
             return self._relay.base(_wishes.origin(str(request.url)))
         except NotCarried as error:
-            self._say(request, str(error))
+            _wishes.goes_direct(str(request.url), str(error))
             return None
 
     def _transport(self, request: Any, to: str) -> Any:
@@ -166,14 +172,21 @@ class AsyncTransport(_Carrier, _AsyncBase):
         if base is None:
             return await self._transport(request, "direct").handle_async_request(request)
         transport, library = self._transport(request, "relay"), _library(request)
-        try:
-            response = await transport.handle_async_request(self._carried(base, request))
-        except library.ConnectError:
-            # Nothing was sent, since nobody listened.
+        for stops_left in reversed(range(STOPS)):
+            try:
+                response = await transport.handle_async_request(self._carried(base, request))
+            except library.ConnectError:
+                # Nothing was sent, since nobody listened.
+                if not stops_left:
+                    raise
+            else:
+                report = self._report(response)
+                # It was stopped while the call waited, so that the next one takes it up.
+                if not is_stopping(report) or not stops_left or not _rewinds(library, request):
+                    break
+                await response.aclose()
             await _apart(self._relay.lost, base)
-            base = await self._base(request)
-            response = await transport.handle_async_request(self._carried(base or "", request))
-        report = self._report(response)
+            base = await self._base(request) or ""
         kind = self._kind(report)
         if kind is not None and report is not None:
             await response.aread()
@@ -186,7 +199,7 @@ class AsyncTransport(_Carrier, _AsyncBase):
         try:
             return relay.base(origin) if relay.knows(origin) else await _apart(relay.base, origin)
         except NotCarried as error:
-            self._say(request, str(error))
+            _wishes.goes_direct(str(request.url), str(error))
             return None
 
     def _transport(self, request: Any, to: str) -> Any:
@@ -238,20 +251,19 @@ def _loopback(library: Any) -> dict[str, Any]:
     return {"verify": False, "trust_env": False, "limits": limits}
 
 
+def _rewinds(library: Any, request: Any) -> bool:
+    """Whether its body can be sent again."""
+    return isinstance(request.stream, library.ByteStream)
+
+
 def _error(library: Any, kind: type[CallFailed], report: CallReport, request: Any, response: Any) -> CallFailed:
     """The error, which is one of the library's as well, so that what catches those catches it."""
-    both = _kinds.get((library.__name__, kind))
-    if both is None:
-        both = type(kind.__name__, (kind, library.TransportError), {"__module__": kind.__module__})
-        both = _kinds.setdefault((library.__name__, kind), both)
     try:
         said = response.json()["error"]["message"]
     except (ValueError, KeyError, TypeError):
-        said = f"{response.status_code} after the relay gave up"
-    error: CallFailed = both(said, report=report)
+        said = None
+    message = words(report, response.status_code, said if isinstance(said, str) else None)
+    error: CallFailed = in_library(library.__name__, kind)(message, report=report)
     # `requests` would ask a response for its request, which this one is given later.
     error.request, error.response = request, response
     return error
-
-
-_kinds: dict[tuple[str, type[CallFailed]], Any] = {}

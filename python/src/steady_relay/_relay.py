@@ -23,17 +23,22 @@ from types import TracebackType
 from typing import Any
 
 from ._program import program
-from .errors import RelayError, RelayNotStarted
+from .errors import NotCarried, RelayError, RelayNotStarted
 
 _log = logging.getLogger("steady_relay")
 
 #: How long the program may take to end once its input has.
 _ENDS = 5.0
+#: How many relays one after the other may be lost to a call.
+STOPS = 8
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What the calls of this process came to. Open ones count in ``open``, ``held`` and ``all_sends`` alone."""
+    """What the calls of this process came to. Open ones count in ``open``, ``held`` and ``all_sends`` alone.
+
+    It is told by the relay: where that was lost and another took its place, it begins anew.
+    """
 
     #: How many calls are open.
     open: int
@@ -47,9 +52,9 @@ class Statistics:
     recovered: int
     #: Those that were not.
     lost: int
-    #: How long they waited, in seconds.
+    #: How long calls waited, in seconds: those that met no fault, too, which a crowd holds back.
     waited: float
-    #: Their sends.
+    #: The sends of those that met a fault.
     sends: int
     #: Sends of what may have run before.
     maybe_billed_twice: int
@@ -78,7 +83,8 @@ class Relay:
         given = (("--profile", profile), ("--config", config), ("--port", port), ("--client", client or _name()))
         for flag, value in given:
             if value is not None:
-                options += [flag, str(value)]
+                # In one word: a name may begin with a dash.
+                options.append(f"{flag}={value}")
         self._options = options
         self._lock = threading.Lock()
         self._held: _Held | None = None
@@ -221,10 +227,6 @@ class Relay:
         self._bases = {}
         if held is not None:
             held.forget()
-
-
-class NotCarried(RelayError):
-    """The relay cannot carry requests to this place; in its words."""
 
 
 class _Gone(Exception):

@@ -41,7 +41,8 @@ class CallReport:
     why: str | None
     #: Whether the answer is the relay's own, in place of one of the service.
     by_relay: bool
-    #: The name of the call in the relay's log and for ``steady-relay why``.
+    #: The name of the call in the relay's log, and in its history (``steady-relay why``) where it keeps one: that of a
+    #: process, which is not joined, keeps none.
     call: str | None
     #: How long it waited between sends, in seconds.
     waited: float

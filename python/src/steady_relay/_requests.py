@@ -7,21 +7,21 @@ hooks. Only the connection leads to the relay, below all that, in :class:`Adapte
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
-from requests.utils import get_environ_proxies, select_proxy, should_bypass_proxies
+from requests.exceptions import UnrewindableBodyError
+from requests.utils import get_environ_proxies, rewind_body, select_proxy, should_bypass_proxies
 from urllib3.exceptions import NewConnectionError
 
 from . import _report, _wishes
-from ._relay import NotCarried, Relay
+from ._relay import STOPS, Relay
 from ._report import CallReport
 from ._wishes import Time, Wishes
-from .errors import DirectWarning, kind_of
+from .errors import NotCarried, is_stopping, kind_of, words
 
 #: How a relay's report is kept with a response.
 _REPORT = "_steady_relay_report"
@@ -86,18 +86,25 @@ class Adapter(HTTPAdapter):
             except NotCarried as error:
                 why = str(error)
         if why is not None:
-            warnings.warn(f"{_wishes.origin(url)} is asked without the relay: {why}", DirectWarning, stacklevel=2)
+            _wishes.goes_direct(url, why)
         if base is None:
             return super().send(request, stream, timeout, verify, cert, proxies)
-        try:
-            return self._carry(base, request, stream, timeout)
-        except requests.exceptions.ConnectionError as error:
-            # Nothing was sent, since nobody listened.
-            if not _nobody_listens(error):
-                raise
+        for stops_left in reversed(range(STOPS)):
+            try:
+                response = self._carry(base, request, stream, timeout)
+            except requests.exceptions.ConnectionError as error:
+                # Nothing was sent, since nobody listened.
+                if not _nobody_listens(error) or not stops_left:
+                    raise
+            else:
+                # It was stopped while the call waited, so that the next one takes it up.
+                if not is_stopping(report_of(response)) or not stops_left or not _rewinds(request):
+                    break
+                response.close()
             relay.lost(base)
-        base = relay.base(_wishes.origin(url))
-        return self._carry(base or "", request, stream, timeout)
+            base = relay.base(_wishes.origin(url)) or ""
+        self._judge(response)
+        return response
 
     def _carry(self, base: str, request: requests.PreparedRequest, stream: bool, timeout: Any) -> requests.Response:
         carried = request.copy()
@@ -113,7 +120,6 @@ class Adapter(HTTPAdapter):
             if error.request is carried:
                 error.request = request
             raise
-        self._judge(response)
         return response
 
     def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
@@ -133,7 +139,7 @@ class Adapter(HTTPAdapter):
         kind = None if report is None else kind_of(report)
         if report is None or kind is None or not (report.by_relay or self._raises):
             return
-        message = _words(response) if report.by_relay else f"{response.status_code} after the relay gave up"
+        message = words(report, response.status_code, _said(response))
         raise kind(message, report=report, request=response.request, response=response)
 
 
@@ -168,27 +174,71 @@ class Session(requests.Session):
         profile: str | None = None,
         **kwargs: Any,
     ) -> requests.Response:
-        if patience is None and profile is None:
-            return super().request(method, url, *args, **kwargs)
         with _wishes.wishes(patience, profile):
             return super().request(method, url, *args, **kwargs)
 
+    def send(
+        self,
+        request: requests.PreparedRequest,
+        *,
+        patience: Time | None = None,
+        profile: str | None = None,
+        **kwargs: Any,
+    ) -> requests.Response:
+        with _wishes.wishes(patience, profile):
+            return super().send(request, **kwargs)
+
     def mount(self, prefix: str | bytes, adapter: BaseAdapter) -> None:
         """As in ``requests``: what it is mounted for goes by that adapter, and so past the relay unless it is ours."""
-        if isinstance(self.adapters.get(str(prefix)), Adapter) and not isinstance(adapter, Adapter):
+        is_ours = isinstance(adapter, Adapter)
+        # The ones of `requests` come before ours.
+        if not is_ours and any(isinstance(mounted, Adapter) for mounted in self.adapters.values()):
             words = f"requests to {prefix!s} go without the relay, by the adapter that is mounted for them"
-            warnings.warn(f"{words}; steady_relay.Adapter takes the same arguments", DirectWarning, stacklevel=2)
+            _wishes.warns_of_direct(f"{words}; steady_relay.Adapter takes the same arguments")
         super().mount(prefix, adapter)
 
     if TYPE_CHECKING:
-
-        def get(self, url: str, **kwargs: Any) -> requests.Response: ...  # type: ignore[override]
-        def options(self, url: str, **kwargs: Any) -> requests.Response: ...  # type: ignore[override]
-        def head(self, url: str, **kwargs: Any) -> requests.Response: ...  # type: ignore[override]
-        def delete(self, url: str, **kwargs: Any) -> requests.Response: ...  # type: ignore[override]
-        def post(self, url: str, data: Any = None, json: Any = None, **kwargs: Any) -> requests.Response: ...  # type: ignore[override]
-        def put(self, url: str, data: Any = None, **kwargs: Any) -> requests.Response: ...  # type: ignore[override]
-        def patch(self, url: str, data: Any = None, **kwargs: Any) -> requests.Response: ...  # type: ignore[override]
+        # What each takes beside these is what it takes in `requests`.
+        def get(  # type: ignore[override]
+            self, url: str, *, patience: Time | None = None, profile: str | None = None, **kwargs: Any
+        ) -> requests.Response: ...
+        def options(  # type: ignore[override]
+            self, url: str, *, patience: Time | None = None, profile: str | None = None, **kwargs: Any
+        ) -> requests.Response: ...
+        def head(  # type: ignore[override]
+            self, url: str, *, patience: Time | None = None, profile: str | None = None, **kwargs: Any
+        ) -> requests.Response: ...
+        def delete(  # type: ignore[override]
+            self, url: str, *, patience: Time | None = None, profile: str | None = None, **kwargs: Any
+        ) -> requests.Response: ...
+        def post(  # type: ignore[override]
+            self,
+            url: str,
+            data: Any = None,
+            json: Any = None,
+            *,
+            patience: Time | None = None,
+            profile: str | None = None,
+            **kwargs: Any,
+        ) -> requests.Response: ...
+        def put(  # type: ignore[override]
+            self,
+            url: str,
+            data: Any = None,
+            *,
+            patience: Time | None = None,
+            profile: str | None = None,
+            **kwargs: Any,
+        ) -> requests.Response: ...
+        def patch(  # type: ignore[override]
+            self,
+            url: str,
+            data: Any = None,
+            *,
+            patience: Time | None = None,
+            profile: str | None = None,
+            **kwargs: Any,
+        ) -> requests.Response: ...
 
 
 class CodexRetrySession(Session):
@@ -250,12 +300,23 @@ def _nobody_listens(error: requests.exceptions.ConnectionError) -> bool:
     return isinstance(getattr(cause, "reason", cause), NewConnectionError)
 
 
-def _words(response: requests.Response) -> str:
-    """What the relay says, of the form that clients of this service expect."""
+def _said(response: requests.Response) -> str | None:
+    """What an answer says, of the form that clients of this service expect."""
     try:
         said = response.json()
         error = said.get("error", said)
-        message = error.get("message", error) if isinstance(error, dict) else error
+        message = error.get("message") if isinstance(error, dict) else error
     except (ValueError, AttributeError):
         message = response.text
-    return str(message)
+    return message if isinstance(message, str) and message else None
+
+
+def _rewinds(request: requests.PreparedRequest) -> bool:
+    """Whether its body can be sent again, and is ready for that."""
+    if request.body is None or isinstance(request.body, (bytes, str)):
+        return True
+    try:
+        rewind_body(request)
+    except UnrewindableBodyError:
+        return False
+    return True

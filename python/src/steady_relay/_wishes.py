@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,6 +13,7 @@ from typing import Union
 from urllib.parse import urlsplit
 
 from ._report import HEADER
+from .errors import DirectWarning
 
 #: A time: ``"30s"``, a number of seconds, or a :class:`datetime.timedelta`.
 Time = Union[str, float, timedelta]
@@ -26,6 +29,10 @@ class Wishes:
     patience: Time | None = None
     profile: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.patience is not None:
+            _written(self.patience)
+
     def headers(self, read_timeout: float | None) -> dict[str, str]:
         """As headers; ``read_timeout``: the client hangs up after so many seconds without a byte."""
         wishes = {HEADER: "call"}
@@ -39,12 +46,16 @@ class Wishes:
 
 
 _asked: ContextVar[Wishes] = ContextVar("steady_relay_wishes")
+_NONE = Wishes()
 
 
 @contextmanager
 def wishes(patience: Time | None = None, profile: str | None = None) -> Iterator[None]:
-    """Within it, calls of this thread or task are made with these wishes, by whichever client."""
-    token = _asked.set(Wishes(patience, profile))
+    """Within it, calls of this thread or task are made with these wishes, by whichever client.
+
+    What is not named here is as it was around it. Threads that are started within do not inherit it.
+    """
+    token = _asked.set(_laid_over(_asked.get(_NONE), Wishes(patience, profile)))
     try:
         yield
     finally:
@@ -53,19 +64,44 @@ def wishes(patience: Time | None = None, profile: str | None = None) -> Iterator
 
 def now(usual: Wishes) -> Wishes:
     """The wishes of the call that is being made, and the usual ones where it has none."""
-    of_call = _asked.get(Wishes())
+    return _laid_over(usual, _asked.get(_NONE))
+
+
+def _laid_over(below: Wishes, above: Wishes) -> Wishes:
     return replace(
-        usual,
-        patience=usual.patience if of_call.patience is None else of_call.patience,
-        profile=usual.profile if of_call.profile is None else of_call.profile,
+        below,
+        patience=below.patience if above.patience is None else above.patience,
+        profile=below.profile if above.profile is None else above.profile,
     )
 
 
 def _written(time: Time) -> str:
-    if isinstance(time, str):
+    if isinstance(time, str) and time.strip():
         return time
-    seconds = time.total_seconds() if isinstance(time, timedelta) else time
-    return f"{round(seconds * 1000)}ms"
+    if isinstance(time, timedelta):
+        time = time.total_seconds()
+    if isinstance(time, bool) or not isinstance(time, (int, float)):
+        raise TypeError(f"patience is a time: seconds, a timedelta, or a text such as '30s', not {time!r}")
+    # Not a number is neither less nor more.
+    if not 0 <= time <= _LONGEST:
+        raise ValueError(f"patience is a time from 0 to seven days, not {time!r}")
+    return f"{round(time * 1000)}ms"
+
+
+#: The modules that stand between a caller and us.
+_BETWEEN = ("steady_relay", "requests", "httpx", "httpx2", "openai", "anthropic", "contextlib")
+
+
+def goes_direct(url: str, why: str) -> None:
+    """Says that a request goes to its service without the relay, as a warning about the line that made it."""
+    warns_of_direct(f"{origin(url)} is asked without the relay: {why}")
+
+
+def warns_of_direct(message: str) -> None:
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, DirectWarning, stacklevel=level)
 
 
 def origin(url: str) -> str:

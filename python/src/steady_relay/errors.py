@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import requests
@@ -13,6 +14,7 @@ __all__ = [
     "CertificateRefused",
     "DirectWarning",
     "MaxRetriesExceeded",
+    "NotCarried",
     "ProxyRefused",
     "RelayError",
     "RelayNotStarted",
@@ -38,6 +40,10 @@ class RelayNotStarted(RelayError, requests.exceptions.ConnectionError):
     """There is no relay: its program is missing, or says that it cannot start."""
 
 
+class NotCarried(RelayError):
+    """The relay cannot carry requests to this place; in its words."""
+
+
 class CallFailed(RelayError):
     """The relay gave a call up, or refused to send it again.
 
@@ -48,6 +54,12 @@ class CallFailed(RelayError):
         super().__init__(message, request=request, response=response)
         #: How the call went.
         self.report = report
+
+    def __reduce__(self) -> Any:
+        # An error crosses to another process with all that it has, as those of `requests` do.
+        kind = next(kind for kind in type(self).__mro__ if kind.__module__ == __name__ and kind not in _library_of)
+        library = _library_of.get(type(self))
+        return _again, (kind, library, str(self), self.report), {"request": self.request, "response": self.response}
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
@@ -83,6 +95,33 @@ class WishRefused(TurnedAway, requests.exceptions.InvalidHeader):
     """The relay cannot do what ``patience``, ``profile`` or another wish asks for."""
 
 
+#: What each is in a library that has transports, so that what catches that catches it there as well.
+_IN_LIBRARIES: dict[type[CallFailed], str] = {
+    TotalTimeoutExceeded: "TimeoutException",
+    ResendRefused: "RemoteProtocolError",
+    CertificateRefused: "ConnectError",
+    ProxyRefused: "ProxyError",
+}
+_in_libraries: dict[tuple[str, type[CallFailed]], Any] = {}
+_library_of: dict[type, str] = {}
+
+
+def in_library(library: str, kind: type[CallFailed]) -> Any:
+    """The same error, which is one of httpx or httpx2 as well."""
+    both = _in_libraries.get((library, kind))
+    if both is None:
+        other = getattr(importlib.import_module(library), _IN_LIBRARIES.get(kind, "TransportError"))
+        both = type(kind.__name__, (kind, other), {"__module__": kind.__module__, "__qualname__": kind.__name__})
+        both = _in_libraries.setdefault((library, kind), both)
+        _library_of[both] = library
+    return both
+
+
+def _again(kind: type[CallFailed], library: str | None, message: str, report: CallReport) -> CallFailed:
+    made: CallFailed = (kind if library is None else in_library(library, kind))(message, report=report)
+    return made
+
+
 _GAVE_UP: dict[str, type[CallFailed]] = {
     "patience_spent": TotalTimeoutExceeded,
     "told_to_wait_longer": TotalTimeoutExceeded,
@@ -100,4 +139,23 @@ def kind_of(report: CallReport) -> type[CallFailed] | None:
         return _REFUSED.get(why, ResendRefused)
     if report.outcome == "turned_away":
         return WishRefused if why == "bad_steady_header" else TurnedAway
+    if report.outcome == "returned" and report.by_relay:
+        # There was no answer that could be returned, only a connection that ended.
+        return ResendRefused
     return None
+
+
+def is_stopping(report: CallReport | None) -> bool:
+    """Whether the relay was stopped while the call waited, and nothing of it runs at the service."""
+    return report is not None and report.by_relay and (report.outcome, report.why) == ("gave_up", "stopping")
+
+
+def words(report: CallReport, status: int, said: str | None) -> str:
+    """What an error says: the relay's own words, or what the service said at last and what was tried until then."""
+    if report.by_relay and said:
+        return said
+    sends = len(report.attempts)
+    tried = f"{sends} send{'' if sends == 1 else 's'}"
+    asked = " ".join(part for part in (report.upstream, report.model and f"({report.model})") if part)
+    told = f"{asked or 'the service'} answered {status} after {tried} and {report.waited:.1f} s of waiting"
+    return f"{told}: {said}" if said else told

@@ -25,6 +25,7 @@ fn listener(kind: Kind) -> Listener<'static> {
         circuits: "",
         tried: TRIED,
         has_answer: true,
+        reported: false,
         lang: Lang::English,
     }
 }
@@ -107,7 +108,8 @@ fn shape(say: &Say) -> String {
 }
 
 const CODES_END: [char; 4] = ['"', '[', ']', ' '];
-const CODES: [&str; 11] = [
+const CODES: [&str; 12] = [
+    "relay_stopping",
     "sends_exhausted",
     "patience_exhausted",
     "upstream_no_response",
@@ -160,6 +162,33 @@ fn what_goes_back_as_it_was() {
         ("stopped before a send", Ending::GaveUp(Stop::Draining, None), ["cut"; 4]),
         ("nobody is there", Ending::ClientLeft, ["cut"; 4]),
     ]);
+}
+
+#[test]
+fn who_is_told_how_it_went_is_told_of_a_cut_in_words() {
+    let returned = |failure: Failure| Ending::Returned(Box::new(failure));
+    let refused = |why, failure: Failure| Ending::Refused(why, Box::new(failure));
+    for (ending, said, unreported) in [
+        (returned(lost("reset")), "502 json upstream_reset_replay_refused, no retry", "cut"),
+        (returned(timed_out()), "its own", "its own"),
+        (Ending::GaveUp(Stop::Draining, Some(Box::new(busy()))), "503 json relay_stopping, no retry", "cut"),
+        (Ending::GaveUp(Stop::Draining, None), "503 json relay_stopping, no retry", "cut"),
+        (
+            refused(Why::MayHaveRun, lost("closed")),
+            "502 json upstream_closed_before_response, no retry",
+            "429 json upstream_closed_before_response, no retry",
+        ),
+        (
+            refused(Why::StillRunning, timed_out()),
+            "504 json upstream_no_response, no retry",
+            "429 json upstream_no_response, no retry",
+        ),
+    ] {
+        for (reported, said) in [(true, said), (false, unreported)] {
+            let listener = Listener { reported, ..listener(Kind::Other) };
+            assert_eq!(shape(&say(&listener, &ending)), said, "{ending:?}");
+        }
+    }
 }
 
 #[test]

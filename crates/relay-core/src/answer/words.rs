@@ -91,8 +91,20 @@ crate::words! {
 
     /// The call waited in line until its time was up.
     line_too_long(who: &str, patience: &str) {
-        en: "this call was not sent: {who} was short of capacity, with others before it in line, for all of the {patience} that it may wait.";
-        zh: "此请求没有发送：在可等待的 {patience} 内，{who} 一直容量不足，且前面还有其他请求在排队。";
+        en: "this call was not sent: {who} was short of capacity for all of the {patience} that it may wait.";
+        zh: "此请求没有发送：在可等待的 {patience} 内，{who} 一直容量不足。";
+    }
+
+    /// The relay ends while the call waits.
+    stopping() {
+        en: "the relay is being stopped, and this call was waiting: nothing of it runs at the service.";
+        zh: "中继正在停止，而此请求还在等待：服务端没有在执行它。";
+    }
+
+    /// What to do then.
+    send_again() {
+        en: "send it again once the relay runs again";
+        zh: "中继重新运行后再发送一次";
     }
 
     /// What to do then.

@@ -129,6 +129,18 @@ fn a_call_is_told_from_its_beginning_to_its_end() {
 }
 
 #[test]
+fn a_client_that_got_no_answer_was_told_of_nothing() {
+    for outcome in [Outcome::GaveUp, Outcome::Refused, Outcome::Returned] {
+        for (status, is_told) in [(None, false), (Some(503), true)] {
+            let mut call = ended(Some(Fault::AtCapacity), outcome);
+            call.closed = Some(ClosedRecord { status, ..closed(outcome) });
+            let text = text(Lang::English, &call, KNOWN);
+            assert_eq!(text.contains("closed without an answer"), !is_told, "{text}");
+        }
+    }
+}
+
+#[test]
 fn what_is_wrapped_stands_below_its_text_however_long_it_took() {
     for (began, hang) in [(9_000, 11), (61_000, 11), (754_000, 13), (40_000_000, 12)] {
         let line = WaitRecord { began, waiting: Some(4), ..wait(WaitWhy::Line, Some(14_000)).unwrap() };

@@ -243,6 +243,7 @@ impl Page<'_> {
         let told = match closed.outcome.as_str() {
             "served" => words::told_served(lang),
             "passed" => words::told_passed(lang),
+            "returned" | "refused" | "gave_up" if closed.status.is_none() => words::told_nothing(lang),
             "returned" => words::told_returned(lang),
             "refused" => words::told_refused(lang),
             "gave_up" => words::told_gave_up(lang),

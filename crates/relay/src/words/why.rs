@@ -479,6 +479,12 @@ relay_core::words! {
         zh: "客户端被告知最后一次故障";
     }
 
+    /// No answer at all.
+    told_nothing() {
+        en: "the client's connection was closed without an answer";
+        zh: "客户端的连接被关闭，没有得到回答";
+    }
+
     /// A break.
     told_broken() {
         en: "the client's connection was broken off, as the service's was";

@@ -34,11 +34,16 @@ async fn never_twice() {
         // A POST that nobody knows: not once.
         assert!(is_cut(&bench.ask(&Request::post("/v1/files").json(TURN)).await));
         assert_eq!((up.requests().len(), bench.totals().maybe_billed_twice), (4, 1));
+        // Who is told how it went beside the answer gets one.
+        let answer = bench.ask(&plain(CONTINUED).header("x-steady-report", "call")).await;
+        let report = answer.header("x-steady-report").unwrap_or_default();
+        assert_eq!((answer.status, answer.header("x-should-retry")), (502, Some("false")));
+        assert!(report.contains(r#""outcome":"returned""#) && report.contains(r#""by":"relay""#), "{report}");
         // Strict: not once, and the client is told.
         let bench = Bench::with(strict(&up.url())).await;
         let answer = bench.ask(&plain(TURN)).await;
         assert_eq!((answer.status, answer.header("x-should-retry")), (429, Some("false")));
-        assert_eq!(up.requests().len(), 5);
+        assert_eq!(up.requests().len(), 6);
     }
 }
 

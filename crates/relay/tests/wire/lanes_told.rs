@@ -252,7 +252,7 @@ async fn one_that_was_never_sent_is_told_so_in_its_clients_form() {
         if status == 200 {
             assert_eq!(words, wire::AT_CAPACITY);
         } else {
-            assert!(words.contains("with others before it in line, for all of the 300ms"), "{words}");
+            assert!(words.contains("was short of capacity for all of the 300ms"), "{words}");
         }
         assert_eq!(bench.story(3).await, "opened, line, gave_up");
         assert_eq!(busy.after(before), Vec::<String>::new());

@@ -151,6 +151,29 @@ async fn a_relay_that_stops_cuts_who_waits_and_says_how_many_are_open() {
 }
 
 #[tokio::test]
+async fn a_relay_that_stops_says_so_to_who_is_told_how_it_goes() {
+    let up = Upstream::start(wire::overloaded_503()).await.unwrap();
+    let bench = Bench::with(bounded(&up.url(), |profile| {
+        profile.curve.base = SOON;
+        profile.curve.cap = SOON;
+    }))
+    .await;
+    let mut client = bench.client().await;
+    client.send(&plain(TURN).header("x-steady-report", "call")).await.unwrap();
+    bench.faults(1, 1).await;
+    bench.drain().await;
+    let answer = client.read().await;
+    let report: serde_json::Value =
+        serde_json::from_str(answer.header("x-steady-report").unwrap_or_default()).unwrap();
+    assert_eq!(
+        ["outcome", "why", "by"].map(|key| report[key].as_str().unwrap_or_default()),
+        ["gave_up", "stopping", "relay"]
+    );
+    assert_eq!((answer.status, answer.header("x-should-retry")), (503, Some("false")));
+    assert!(answer.text().contains("relay_stopping"), "{}", answer.text());
+}
+
+#[tokio::test]
 async fn with_a_request_sent_ahead() {
     for ahead in [&b"\r\n"[..], b"GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n"] {
         let up = Upstream::start(Reply::silence()).await.unwrap();
