@@ -15,7 +15,7 @@ function program() {
     return require.resolve(`@steady-relay/${platform}/bin/${file}`);
   } catch {
     console.error(`steady-relay: there is no package @steady-relay/${platform} beside this one`);
-    console.error("hint: install without --omit=optional; other ways to get the program: https://github.com/steady-relay/steady-relay");
+    console.error("hint: install it without --omit=optional, or beside it the archive steady-relay-" + platform + "-VERSION.tgz; other ways to get the program: https://github.com/steady-relay/steady-relay");
     process.exit(1);
   }
 }

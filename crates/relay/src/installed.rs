@@ -61,7 +61,11 @@ impl Way {
             })
             .collect();
         let has = |names: &[&str]| folders.windows(names.len()).any(|found| found == names);
+        // What makes an environment for a program alone leaves its own notes there.
+        let environment = program.parent().and_then(Path::parent).unwrap_or(program);
         match () {
+            () if exists(&environment.join("uv-receipt.toml")) => Self::Uv,
+            () if exists(&environment.join("pipx_metadata.json")) => Self::Pipx,
             () if has(&["node_modules", "@steady-relay"]) => Self::Npm,
             () if has(&["pipx", "venvs"]) => Self::Pipx,
             () if has(&["uv", "tools"]) => Self::Uv,
@@ -104,6 +108,21 @@ impl Way {
         }
     }
 
+    /// The same of what an installer was given as a file: it keeps track of no newer one, and whoever gave the file does.
+    fn is_from_file(self, program: &Path) -> bool {
+        match self {
+            Self::Pip | Self::Pipx | Self::Uv => is_direct(program),
+            Self::Npm => node_project(program).is_some_and(|folder| is_local(&folder)),
+            Self::Homebrew
+            | Self::Deb
+            | Self::Cargo
+            | Self::Scoop
+            | Self::Winget
+            | Self::Container
+            | Self::ByHand => false,
+        }
+    }
+
     /// What brings a newer one, to be typed; `None`: a newer one is put in the place of this one.
     #[must_use]
     pub const fn update(self) -> Option<&'static str> {
@@ -121,6 +140,38 @@ impl Way {
             Self::Deb | Self::Container | Self::ByHand => None,
         }
     }
+}
+
+/// Whether pip, or what works like it, noted that the wheel came from elsewhere than an index (PEP 610).
+fn is_direct(program: &Path) -> bool {
+    let Some(environment) = program.parent().and_then(Path::parent) else { return false };
+    let folders = |folder: PathBuf, begins: &str| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let named =
+            |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begins));
+        entries.filter(named).collect::<Vec<_>>()
+    };
+    let mut packages: Vec<_> = folders(environment.join("lib"), "python").into_iter().collect();
+    packages.push(environment.join("Lib"));
+    let mut notes = packages.into_iter().flat_map(|lib| folders(lib.join("site-packages"), "steady_relay-"));
+    notes.any(|notes| notes.join("direct_url.json").is_file())
+}
+
+/// The `node_modules` of a project that npm installed it into; a global one keeps no list.
+fn node_project(program: &Path) -> Option<PathBuf> {
+    let modules = program.ancestors().filter(|folder| folder.ends_with("node_modules"));
+    modules.map(Path::to_owned).find(|folder| folder.join(NODE_LIST).is_file())
+}
+
+/// npm's list of what it installed there.
+const NODE_LIST: &str = ".package-lock.json";
+
+/// Whether npm was given the package as a file.
+fn is_local(modules: &Path) -> bool {
+    let list = std::fs::read(modules.join(NODE_LIST)).unwrap_or_default();
+    let list: serde_json::Value = serde_json::from_slice(&list).unwrap_or_default();
+    let from = &list["packages"]["node_modules/steady-relay"]["resolved"];
+    from.as_str().is_some_and(|from| from.starts_with("file:"))
 }
 
 /// All that it knows of itself.
@@ -153,6 +204,10 @@ impl About {
         let program = std::env::current_exe().ok();
         let program = program.map(|path| path.canonicalize().unwrap_or(path));
         let installed = program.as_deref().map_or(Way::ByHand, |path| Way::of(path, Path::exists));
+        let update = program.as_deref().filter(|path| !installed.is_from_file(path)).and_then(|path| {
+            let in_project = installed == Way::Npm && node_project(path).is_some();
+            if in_project { Some("npm install steady-relay@latest") } else { installed.update() }
+        });
         let features = [
             ("history", cfg!(feature = "history")),
             ("otlp", cfg!(feature = "otlp")),
@@ -167,7 +222,7 @@ impl About {
             features: features.into_iter().filter(|(_, is_in)| *is_in).map(|(name, _)| name).collect(),
             program,
             installed,
-            update: installed.update(),
+            update,
         }
     }
 }
@@ -203,6 +258,38 @@ mod tests {
         assert_eq!(Way::of(Path::new("/home/u/venv/bin/steady-relay"), wheel), Way::Pip);
         let distribution = |path: &Path| path == Path::new("/usr/bin/python3");
         assert_eq!(Way::of(Path::new("/usr/bin/steady-relay"), distribution), Way::ByHand);
+    }
+
+    #[test]
+    fn notes_of_an_installer_tell_more_than_the_place() {
+        let folder = std::env::temp_dir().join(format!("steady-relay-installed-{}", std::process::id()));
+        let at = |path: &str| folder.join(path);
+        let write = |path: &str, text: &str| {
+            std::fs::create_dir_all(at(path).parent().unwrap()).unwrap();
+            std::fs::write(at(path), text).unwrap();
+        };
+        let program = at("tools/steady-relay/bin/steady-relay");
+        for (note, way) in [("uv-receipt.toml", Way::Uv), ("pipx_metadata.json", Way::Pipx)] {
+            write(&format!("tools/steady-relay/{note}"), "");
+            assert_eq!(Way::of(&program, Path::exists), way);
+            std::fs::remove_file(at(&format!("tools/steady-relay/{note}"))).unwrap();
+        }
+        assert!(!Way::Pip.is_from_file(&program));
+        write(
+            "tools/steady-relay/lib/python3.12/site-packages/steady_relay-0.1.0.dist-info/direct_url.json",
+            "{}",
+        );
+        assert!(Way::Pip.is_from_file(&program));
+
+        let program = at("site/node_modules/@steady-relay/linux-x64/bin/steady-relay");
+        assert_eq!(node_project(&program), None);
+        for (from, is_file) in [("file:steady-relay-0.1.0.tgz", true), ("https://r.example/x.tgz", false)] {
+            let list = format!(r#"{{"packages":{{"node_modules/steady-relay":{{"resolved":"{from}"}}}}}}"#);
+            write("site/node_modules/.package-lock.json", &list);
+            assert_eq!(node_project(&program), Some(at("site/node_modules")));
+            assert_eq!(Way::Npm.is_from_file(&program), is_file, "{from}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -21,10 +21,16 @@ fn main() -> ExitCode {
     asked.colour.write_global();
     std::panic::set_hook(Box::new(|info| say(&crash::words(info))));
     let wants_json = line.iter().any(|word| word == "--json");
+    let reads_lines = line.get(1).is_some_and(|verb| verb == "session");
     let cli = match Cli::read(line) {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::DisplayVersion && wants_json => return version::version(),
-        Err(error) => return cli::leave(&error),
+        Err(error) => {
+            if reads_lines && error.use_stderr() {
+                session::refused(&error.to_string());
+            }
+            return cli::leave(&error);
+        }
     };
     let ended = match cli.verb() {
         Verb::Serve => serve::serve(&cli.flags),

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 
 use crate::archive::{gzipped, put, tarred};
 use crate::product::Product;
-use crate::stage::{Kind, Shell, Stage, Staged};
+use crate::stage::{Kind, Needs, Shell, Stage, Staged};
 use crate::target::Target;
 
 const UNIT: &str = include_str!("../../../packaging/systemd/steady-relay.service");
@@ -22,18 +22,18 @@ pub(crate) fn write(
     product: &Product,
     target: &Target,
     stage: &Stage,
-    is_static: bool,
+    needs: &Needs,
     out: &Path,
 ) -> Result<()> {
     let deb = target.deb.with_context(|| format!("Debian has no {}", target.triple))?;
-    put(&out.join(name(product, deb)), &package(product, deb, stage, is_static)?)
+    put(&out.join(name(product, deb)), &package(product, deb, stage, needs)?)
 }
 
-fn package(product: &Product, deb: &str, stage: &Stage, is_static: bool) -> Result<Vec<u8>> {
+fn package(product: &Product, deb: &str, stage: &Stage, needs: &Needs) -> Result<Vec<u8>> {
     let files = placed(product, stage)?;
     let data = gzipped(&tarred(product, with_folders(&files))?)?;
     let sums: String = files.iter().map(|(path, _, bytes)| format!("{}  {path}\n", md5(bytes))).collect();
-    let control = control(product, deb, &files, is_static);
+    let control = control(product, deb, &files, needs);
     let about = [
         ("./control".to_owned(), 0o644, control.as_bytes()),
         ("./md5sums".to_owned(), 0o644, sums.as_bytes()),
@@ -91,11 +91,13 @@ fn with_folders(files: &[Placed]) -> impl Iterator<Item = (String, u32, &[u8])> 
     })
 }
 
-fn control(product: &Product, deb: &str, files: &[Placed], is_static: bool) -> String {
+fn control(product: &Product, deb: &str, files: &[Placed], needs: &Needs) -> String {
     let Product { name, version, summary, homepage, maker, .. } = product;
     let kib: usize = files.iter().map(|(.., bytes)| bytes.len().div_ceil(1024)).sum();
-    // One that is linked statically needs nothing.
-    let depends = if is_static { "" } else { "Depends: libc6, libgcc-s1\n" };
+    let depends = match needs {
+        Needs::Nothing => String::new(),
+        Needs::Glibc(oldest) => format!("Depends: libc6 (>= {oldest}), libgcc-s1\n"),
+    };
     format!(
         "Package: {name}\nVersion: {version}\nArchitecture: {deb}\nMaintainer: {maker}\nInstalled-Size: {kib}\n{depends}\
          Recommends: ca-certificates\nSection: net\nPriority: optional\nHomepage: {homepage}\n\

@@ -40,7 +40,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 
 use self::product::Product;
-use self::stage::Stage;
+use self::stage::{Needs, Stage};
 use self::target::Target;
 
 const USAGE: &str =
@@ -112,17 +112,17 @@ fn pack(root: &Path, product: &Product, wanted: &Wanted) -> Result<()> {
         None => build::program(root, product, target)?,
     };
     let stage = Stage::of(root, product, target, &binary)?;
-    let is_static = stage::is_static(&stage.program()?.bytes, target)?;
+    let needs = stage::needs(&stage.program()?.bytes, target)?;
     archive::write(product, target, &stage, out)?;
     if target.deb.is_some() {
-        deb::write(product, target, &stage, is_static, out)?;
+        deb::write(product, target, &stage, &needs, out)?;
     }
-    if is_static && target.container.is_some() {
+    if needs == Needs::Nothing && target.container.is_some() {
         container::write(product, target, &stage, out)?;
     } else if target.container.is_some() {
         eprintln!("note: {} needs libraries of the system, so no container is made of it", binary.display());
     }
     npm::write(root, product, target, &stage, out)?;
-    wheel::write(root, product, target, (&stage, is_static), out)?;
+    wheel::write(root, product, target, (&stage, &needs), out)?;
     sbom::write(root, product, target, out)
 }

@@ -114,11 +114,20 @@ impl Stage {
     }
 }
 
-/// Whether a program of Linux needs nothing of the system; one of another system is what it is.
+/// What a program needs of the system that it runs on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Nothing of Linux; one of another system is what it is.
+    Nothing,
+    /// The libraries of Linux, those of glibc from this version on.
+    Glibc(String),
+}
+
+/// What this program needs.
 ///
 /// # Errors
 /// Where it is no program of the target's system, as far as its first bytes tell.
-pub(crate) fn is_static(program: &[u8], target: &Target) -> Result<bool> {
+pub(crate) fn needs(program: &[u8], target: &Target) -> Result<Needs> {
     let begins = |magic: &[u8]| program.starts_with(magic);
     let fits = match target.node.0 {
         "win32" => begins(b"MZ"),
@@ -126,7 +135,24 @@ pub(crate) fn is_static(program: &[u8], target: &Target) -> Result<bool> {
         _ => begins(b"\x7fELF"),
     };
     ensure!(fits, "this is no program for {}", target.triple);
-    Ok(target.node.0 != "linux" || !names_interpreter(program))
+    if target.node.0 != "linux" || !names_interpreter(program) {
+        return Ok(Needs::Nothing);
+    }
+    let (major, minor) = newest_glibc(program).unwrap_or((2, 17));
+    Ok(Needs::Glibc(format!("{major}.{minor}")))
+}
+
+/// The newest version of glibc that a program asks for by name (`GLIBC_2.34`); before those that it names no other runs it.
+fn newest_glibc(program: &[u8]) -> Option<(u32, u32)> {
+    const NAME: &[u8] = b"\0GLIBC_";
+    let versions = program.windows(NAME.len()).enumerate().filter(|(_, bytes)| *bytes == NAME);
+    let versions = versions.filter_map(|(at, _)| {
+        let text = program.get(at + NAME.len()..)?.split(|byte| *byte == 0).next()?;
+        let (major, minor) = std::str::from_utf8(text).ok()?.split_once('.')?;
+        // Some have a third part, of a version long ago.
+        Some((major.parse().ok()?, minor.split('.').next()?.parse().ok()?))
+    });
+    versions.max()
 }
 
 /// Whether a 64-bit ELF file (elf(5)) names a program that loads libraries into it: a header of type `PT_INTERP`.
@@ -161,9 +187,10 @@ fn speaker(root: &Path, target: &Target, binary: &Path) -> Result<std::path::Pat
 }
 
 /// The README without the links into a repository that is not there.
-fn standing_alone(text: &str, product: &Product) -> String {
+pub(crate) fn standing_alone(text: &str, product: &Product) -> String {
     let there = format!("]({}/blob/v{}/", product.homepage, product.version);
     let elsewhere = ["docs/", "crates/", "CONTRIBUTING.md", "LICENSE)"];
+    let text = &text.replace("](../docs/", "](docs/");
     elsewhere
         .iter()
         .fold(text.to_owned(), |text, path| text.replace(&format!("]({path}"), &format!("{there}{path}")))
@@ -211,11 +238,15 @@ mod tests {
             (file[32], file[54], file[56], file[64]) = (64, 56, 1, kind);
             file
         };
-        assert!(is_static(&elf(1), linux()).unwrap());
-        assert!(!is_static(&elf(3), linux()).unwrap());
-        assert!(is_static(b"MZ", linux()).is_err());
-        assert!(is_static(b"\x7fELF", Target::named("x86_64-pc-windows-msvc").unwrap()).is_err());
+        let names = |versions: &[u8]| [&elf(3), versions].concat();
+        assert_eq!(needs(&elf(1), linux()).unwrap(), Needs::Nothing);
+        let glibc = |oldest: &str| Needs::Glibc(oldest.to_owned());
+        assert_eq!(needs(&elf(3), linux()).unwrap(), glibc("2.17"));
+        let versions = b"\0GLIBC_2.9\0GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_PRIVATE\0XGLIBC_2.99\0";
+        assert_eq!(needs(&names(versions), linux()).unwrap(), glibc("2.34"));
+        assert!(needs(b"MZ", linux()).is_err());
+        assert!(needs(b"\x7fELF", Target::named("x86_64-pc-windows-msvc").unwrap()).is_err());
         // One that is cut off names nothing.
-        assert!(is_static(b"\x7fELF", linux()).unwrap());
+        assert_eq!(needs(b"\x7fELF", linux()).unwrap(), Needs::Nothing);
     }
 }

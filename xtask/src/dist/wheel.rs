@@ -16,21 +16,24 @@ use zip::{DateTime, ZipWriter};
 
 use crate::archive::put;
 use crate::product::Product;
-use crate::stage::{Kind, Stage};
+use crate::stage::{Kind, Needs, Stage, standing_alone};
 use crate::target::Target;
 
-/// Writes it; `is_static` is whether the program runs on any Linux.
+/// Writes it.
 pub(crate) fn write(
     root: &Path,
     product: &Product,
     target: &Target,
-    (stage, is_static): (&Stage, bool),
+    (stage, needs): (&Stage, &Needs),
     out: &Path,
 ) -> Result<()> {
     let name = product.name.replace('-', "_");
     let about = format!("{name}-{}.dist-info", product.version);
     // A program that asks for libraries is for systems like this one alone; PyPI takes no such wheel.
-    let tag = if is_static { target.wheel.to_owned() } else { target.wheel_of_its_own() };
+    let tag = match needs {
+        Needs::Nothing => target.wheel.to_owned(),
+        Needs::Glibc(_) => target.wheel_of_its_own(),
+    };
     let mut files = Vec::new();
     for package in ["codex_retry", "steady_relay"] {
         sources(&root.join("python/src").join(package), package, &mut files)?;
@@ -114,7 +117,7 @@ fn metadata(root: &Path, product: &Product) -> Result<String> {
         format!("Project-URL: Homepage, {}", product.homepage),
         "Description-Content-Type: text/markdown; charset=UTF-8".to_owned(),
     ]);
-    Ok(lines.join("\n") + "\n\n" + &page)
+    Ok(lines.join("\n") + "\n\n" + &standing_alone(&page, product))
 }
 
 fn zipped(files: &[Packed]) -> Result<Vec<u8>> {

@@ -17,6 +17,8 @@ pub struct Facts {
     pub settings: Settings,
     /// How this program came here.
     pub installed: Way,
+    /// What brings a newer one.
+    pub update: Option<&'static str>,
     /// Where the relay listens, or would.
     pub at: String,
     /// What is there.

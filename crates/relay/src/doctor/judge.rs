@@ -91,7 +91,7 @@ impl Judge<'_> {
 
     fn program(&self, all: All<'_>) {
         let (lang, way, version) = (self.lang, self.facts.installed, env!("CARGO_PKG_VERSION"));
-        let words = match (way.name(), way.update()) {
+        let words = match (way.name(), self.facts.update) {
             (Some(by), Some(update)) => words::installed(lang, version, by, update),
             (Some(by), None) => words::installed_file(lang, version, by),
             (None, _) => words::installed_by_hand(lang, version),

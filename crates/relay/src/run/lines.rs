@@ -38,28 +38,31 @@ pub struct Placed {
 pub enum Asked {
     /// The base URL by which requests reach a service, whose own URL is this one.
     Base {
-        /// Comes back.
-        id: u64,
+        /// Comes back, whatever it is.
+        #[serde(default)]
+        id: Value,
         /// `https://api.example.com`, with a path or without.
         url: String,
     },
     /// Nobody listens at the relay's address any more: where is it now?
     Lost {
-        /// Comes back.
-        id: u64,
+        /// Comes back, whatever it is.
+        #[serde(default)]
+        id: Value,
     },
     /// What the calls of this session came to, and which are held.
     Stats {
-        /// Comes back.
-        id: u64,
+        /// Comes back, whatever it is.
+        #[serde(default)]
+        id: Value,
     },
 }
 
 /// An answer.
 #[derive(Debug, Serialize)]
 pub struct Answer {
-    /// That of the question; `None` where it could not be read.
-    pub id: Option<u64>,
+    /// That of the question; null where there was none.
+    pub id: Value,
     #[serde(flatten)]
     /// What is said.
     pub said: Said,
@@ -103,7 +106,8 @@ pub enum Said {
 /// [`Answer`] to be given in its place.
 pub fn read(line: &str) -> Result<Asked, Answer> {
     serde_json::from_str(line).map_err(|error| {
-        let id = serde_json::from_str::<Value>(line).ok().and_then(|line| line.get("id")?.as_u64());
+        let asked = serde_json::from_str::<Value>(line).unwrap_or_default();
+        let id = asked.get("id").cloned().unwrap_or_default();
         Answer { id, said: Said::Error { error: format!("this is no question: {error}") } }
     })
 }
@@ -115,14 +119,14 @@ mod tests {
     #[test]
     fn questions_are_read_and_what_is_none_is_told_with_its_id() {
         let asked = read(r#"{"id":1,"ask":"base","url":"https://a.example"}"#).unwrap();
-        assert_eq!(asked, Asked::Base { id: 1, url: "https://a.example".to_owned() });
-        assert_eq!(read(r#"{"id":3,"ask":"stats"}"#).unwrap(), Asked::Stats { id: 3 });
+        assert_eq!(asked, Asked::Base { id: 1.into(), url: "https://a.example".to_owned() });
+        assert_eq!(read(r#"{"id":3,"ask":"stats"}"#).unwrap(), Asked::Stats { id: 3.into() });
+        assert_eq!(read(r#"{"id":"x","ask":"stats"}"#).unwrap(), Asked::Stats { id: "x".into() });
         for (line, id) in [
-            ("", None),
-            ("{}", None),
-            (r#"{"id":2}"#, Some(2)),
-            (r#"{"id":2,"ask":"more"}"#, Some(2)),
-            (r#"{"id":"x","ask":"stats"}"#, None),
+            ("", Value::Null),
+            ("{}", Value::Null),
+            (r#"{"id":2}"#, 2.into()),
+            (r#"{"id":"x","ask":"more"}"#, "x".into()),
         ] {
             assert_eq!(read(line).unwrap_err().id, id, "{line}");
         }
@@ -130,7 +134,7 @@ mod tests {
 
     #[test]
     fn answers_are_one_flat_object() {
-        let line = |said| serde_json::to_string(&Answer { id: Some(1), said }).unwrap();
+        let line = |said| serde_json::to_string(&Answer { id: 1.into(), said }).unwrap();
         assert_eq!(line(Said::Base { base: "http://x".to_owned() }), r#"{"id":1,"base":"http://x"}"#);
         let placed = Placed { url: "http://x".to_owned(), joined: true };
         assert_eq!(line(Said::Placed(placed)), r#"{"id":1,"url":"http://x","joined":true}"#);

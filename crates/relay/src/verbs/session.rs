@@ -31,11 +31,15 @@ const LONGEST: u64 = 64 * 1024;
 pub(crate) fn session(flags: &Flags, options: &cli::Session) -> Result<u8, Failure> {
     block_on(async {
         hold(flags, options).await.or_else(|Failure(code, words)| {
-            // The program reads lines, and says it to whom it may concern.
-            say(&json!({ "v": VERSION, "error": plain::text(&words) }));
+            refused(&words);
             Ok(code)
         })
     })
+}
+
+/// There will be no session. The program that started this reads lines, and says it to whom it may concern.
+pub(crate) fn refused(words: &str) {
+    say(&json!({ "v": VERSION, "error": plain::text(words.trim()) }));
 }
 
 async fn hold(flags: &Flags, options: &cli::Session) -> Result<u8, Failure> {
@@ -209,7 +213,7 @@ impl Held<'_> {
             Asked::Lost { id } => (id, self.lost().await.map_or_else(error, Said::Placed)),
             Asked::Stats { id } => (id, self.stats().await),
         };
-        Answer { id: Some(id), said }
+        Answer { id, said }
     }
 
     async fn base(&mut self, url: &str) -> Result<Said, String> {

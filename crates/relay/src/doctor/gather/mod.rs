@@ -53,6 +53,7 @@ pub async fn gather(patient: Patient<'_>) -> Facts {
     let read = read_text;
     let plan = folders.as_ref().and_then(|folders| machine::plan(&folders.codex, &read));
     let Patient { config, places, folder, .. } = &patient;
+    let about = About::this();
     let seen = Facts {
         catching: crate::proxy::catching_clients(&text).map(str::to_owned),
         plan: plan.map(|plan| plan.name()),
@@ -64,7 +65,8 @@ pub async fn gather(patient: Patient<'_>) -> Facts {
         alerts: machine::alerts(config, folder, &text),
         credentials: config.credentials.len(),
         flaws: crate::credentials::all_flaws(config).collect(),
-        installed: About::this().installed,
+        installed: about.installed,
+        update: about.update,
         ..Facts::default()
     };
     let relay = RelayAt::of(config);

@@ -35,7 +35,7 @@ fn only(facts: &Facts, check: Check) -> (Level, String) {
 #[test]
 fn who_installed_the_program_is_told_and_what_updates_it() {
     for way in Way::ALL {
-        let facts = Facts { installed: way, ..well() };
+        let facts = Facts { installed: way, update: way.update(), ..well() };
         let (level, words) = only(&facts, Check::Program);
         assert_eq!(level, Level::Ok);
         assert!(words.contains(env!("CARGO_PKG_VERSION")), "{words}");
