@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from upstream import Upstream, busy, reply, stream
+from upstream import Seen, Upstream, busy, reply, stream
 
 import steady_relay
 from steady_relay import DirectWarning, Relay, RelayError, RelayNotStarted, Session
@@ -168,6 +168,143 @@ def test_a_fork_in_the_middle_of_a_question_holds_nobody_up() -> None:
         _, ended = os.waitpid(child, 0)
         assert os.WTERMSIG(ended) == signal.SIGKILL
         assert session.get(up.url).status_code == 200
+
+
+def test_forks_while_other_threads_ask_hold_nobody_up() -> None:
+    with Upstream() as up, Relay(own=True) as relay, Session(relay=relay) as session:
+        session.get(up.url)
+        stop = threading.Event()
+
+        def asks() -> None:
+            while not stop.is_set():
+                relay.stats()
+
+        threads = [threading.Thread(target=asks) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(30):
+                child = os.fork()
+                if child == 0:
+                    signal.alarm(20)
+                    os.kill(os.getpid(), signal.SIGKILL)
+                _, ended = os.waitpid(child, 0)
+                assert os.WTERMSIG(ended) == signal.SIGKILL
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+
+
+def slow(tmp_path: Path, first: str = "") -> Path:
+    """The program, which begins only once there is a file `go`; or with these words first."""
+    program = tmp_path / "slow program"
+    go = f"while [ ! -e '{tmp_path}/go' ]; do sleep 0.01; done"
+    program.write_text(f"#!/bin/sh\n{go}\n{first}\nexec '{steady_relay.program()}' \"$@\"\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_a_child_that_is_forked_while_a_relay_starts_does_not_keep_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEADY_RELAY_PROGRAM", str(slow(tmp_path)))
+    relay = Relay(own=True)
+    starts = threading.Thread(target=relay.__enter__)
+    starts.start()
+    assert until(lambda: relay._held is not None)
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    try:
+        (tmp_path / "go").touch()
+        starts.join(20)
+        held = relay._held
+        assert held is not None and held.url
+        began = time.monotonic()
+        relay.close()
+        # Its input ended, since nobody else has that.
+        assert held._process.returncode == 0 and time.monotonic() - began < 4
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_children_of_a_process_that_has_joined_have_connections_of_their_own(home: Path) -> None:
+    def echo(seen: Seen) -> None:
+        reply(200, {"path": seen.target})(seen)
+
+    with serving(home), Upstream(echo) as up, Relay() as relay, Session(relay=relay) as session:
+        assert session.get(f"{up.url}/parent").json() == {"path": "/parent"}
+        children = []
+        for name in "abc":
+            child = os.fork()
+            if child == 0:
+                signal.alarm(30)
+                answers = [session.get(f"{up.url}/{name}{n}").json()["path"] for n in range(10)]
+                right = answers == [f"/{name}{n}" for n in range(10)]
+                os.kill(os.getpid(), signal.SIGKILL if right else signal.SIGTERM)
+            children.append(child)
+        assert session.get(f"{up.url}/parent").json() == {"path": "/parent"}
+        assert [os.WTERMSIG(os.waitpid(child, 0)[1]) for child in children] == [signal.SIGKILL] * 3
+
+
+def test_a_program_that_hangs_holds_nobody_up_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for constant in ("_STARTS", "_ANSWERS", "_ENDS"):
+        monkeypatch.setattr(steady_relay._relay, constant, 0.3)
+    with Relay(own=True) as relay:
+        assert relay._held is not None
+        os.kill(relay._held._process.pid, signal.SIGSTOP)
+        # Another takes its place.
+        first = relay._held
+        assert relay.stats().open == 0 and relay._held is not first and first._process.returncode == -signal.SIGKILL
+    monkeypatch.setenv("STEADY_RELAY_PROGRAM", str(slow(tmp_path)))
+    with pytest.raises(RelayNotStarted, match="said nothing within"), Relay():
+        pass
+
+
+def test_a_handler_of_a_signal_may_ask_in_the_middle_of_a_question() -> None:
+    with Relay(own=True) as relay:
+        asked = []
+
+        def handler(*_: object) -> None:
+            asked.append(relay.stats().open)
+
+        before = signal.signal(signal.SIGALRM, handler)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+            for _ in range(200):
+                relay.stats()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        assert asked
+
+
+def test_where_a_relay_was_nobody_else_is_sent_anything() -> None:
+    with Upstream() as up, Relay(own=True) as relay, Session(relay=relay) as session:
+        assert session.get(up.url).status_code == 200
+        held = relay._held
+        assert held is not None
+        port = int(held.url.split(":")[2].split("/")[0])
+        os.kill(held._process.pid, signal.SIGKILL)
+        held._process.wait()
+        with socket.socket() as thief:
+            thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            thief.bind(("127.0.0.1", port))
+            thief.listen()
+            assert until(lambda: not held.lives)
+            assert session.get(up.url, headers={"authorization": "Bearer k"}, timeout=20).status_code == 200
+            thief.settimeout(0.1)
+            with pytest.raises(socket.timeout):
+                thief.accept()
+
+
+@pytest.mark.parametrize("name", ["-x.py", b"b\xff.py".decode("utf-8", "surrogateescape")])
+def test_a_program_may_be_called_anything(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [f"/tmp/{name}"])
+    with Relay(own=True) as relay:
+        assert relay.stats().open == 0
 
 
 def test_a_child_that_outlives_its_parent_does_not_keep_the_parents_relay() -> None:
@@ -326,6 +463,17 @@ def test_why_there_is_no_relay_is_said(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("STEADY_RELAY_PROGRAM", "/bin/true")
     with pytest.raises(RelayNotStarted, match="ended before it said anything"), Relay():
         pass
+    # What speaks otherwise is named, and nothing of it is left.
+    before = relays()
+    for said in ("hello", "[1]", '{"v":1}', '{"v":2,"url":"http://x","joined":true}', r"\xff\xfe", '{"id":"x"}'):
+        other = tmp_path / "other"
+        other.write_text(f"#!/bin/sh\nprintf '{said}\\n'\nexec sleep 60\n")
+        other.chmod(0o755)
+        monkeypatch.setenv("STEADY_RELAY_PROGRAM", str(other))
+        monkeypatch.setattr(steady_relay._relay, "_ENDS", 0.1)
+        with pytest.raises(RelayNotStarted, match="no steady-relay that this package knows"), Relay():
+            pass
+    assert relays() == before
     closed = Relay()
     closed.close()
     with pytest.raises(RelayError, match="closed"):

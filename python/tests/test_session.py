@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+import warnings
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -299,6 +300,25 @@ def test_what_the_relay_cannot_carry_goes_direct_and_says_so(
         with pytest.raises(DirectWarning):
             session.get(f"{up.url}/x", **arguments)
         assert len(up.seen) == 1
+
+
+def test_what_is_said_to_the_relay_no_service_hears(session: Session) -> None:
+    headers = {"Origin": "https://page.example", "x-steady-token": "T", "X-Steady-Patience": "3s"}
+    with Upstream(reply(200, {"ok": 1})) as up, pytest.warns(DirectWarning):
+        assert session.get(up.url, headers=headers).status_code == 200
+        assert not [name for name in ("x-steady-token", "x-steady-patience") if up.seen[0].header(name)]
+
+
+def test_a_redirect_to_a_place_that_cannot_be_ends_that_call_alone(session: Session) -> None:
+    there = {"location": f"http://{'a.' * 32_700}example/"}
+    gate = threading.Event()
+    with Upstream(reply(302, headers=there)) as up, Upstream(stream("data: 1", "data: 2", gate=gate)) as other:
+        going = session.get(f"{other.url}/stream", stream=True)
+        with pytest.raises(requests.exceptions.RequestException), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DirectWarning)
+            session.get(up.url)
+        gate.set()
+        assert b"data: 2" in going.content
 
 
 def test_a_host_that_is_that_of_the_url_is_no_reason_to_go_direct(session: Session) -> None:

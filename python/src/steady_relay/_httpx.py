@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _report, _wishes
-from ._relay import STOPS, Relay
+from ._relay import STOPS, Relay, connected
 from ._report import CallReport
 from ._wishes import Time, Wishes
 from .errors import CallFailed, NotCarried, in_library, is_stopping, kind_of, words
@@ -33,6 +33,10 @@ else:
 _LIBRARIES = ("httpx", "httpx2")
 
 
+#: Transports of a parent.
+_left: list[Any] = []
+
+
 class _Carrier:
     """What both transports do that needs no waiting."""
 
@@ -50,6 +54,12 @@ class _Carrier:
         self._own_relay = relay
         self._direct = direct
         self._inner: dict[str, Any] = {}
+        connected.add(self)
+
+    def _after_fork(self) -> None:
+        """In a child: the connections are the parent's. They are left as they are, since their locks may be held."""
+        _left.append(self._inner)
+        self._inner = {}
 
     @property
     def _relay(self) -> Relay:
@@ -106,7 +116,7 @@ class Transport(_Carrier, _Base):
     def handle_request(self, request: Any) -> Any:
         base = None if self._unfit(request) else self._base(request)
         if base is None:
-            return self._transport(request, "direct").handle_request(request)
+            return self._transport(request, "direct").handle_request(_for_service(request))
         transport, library = self._transport(request, "relay"), _library(request)
         for stops_left in reversed(range(STOPS)):
             try:
@@ -170,7 +180,7 @@ class AsyncTransport(_Carrier, _AsyncBase):
     async def handle_async_request(self, request: Any) -> Any:
         base = None if self._unfit(request) else await self._base(request)
         if base is None:
-            return await self._transport(request, "direct").handle_async_request(request)
+            return await self._transport(request, "direct").handle_async_request(_for_service(request))
         transport, library = self._transport(request, "relay"), _library(request)
         for stops_left in reversed(range(STOPS)):
             try:
@@ -249,6 +259,19 @@ def _loopback(library: Any) -> dict[str, Any]:
     """For connections to the relay: no TLS, so none has to be made ready, no proxy, and as many as the caller wants."""
     limits = library.Limits(max_connections=None, max_keepalive_connections=100)
     return {"verify": False, "trust_env": False, "limits": limits}
+
+
+def _for_service(request: Any) -> Any:
+    """The request as it goes to its service without a relay."""
+    ours = _wishes.without(request.headers)
+    if not ours:
+        return request
+    headers = request.headers.copy()
+    for name in ours:
+        del headers[name]
+    return _library(request).Request(
+        request.method, request.url, headers=headers, stream=request.stream, extensions=request.extensions
+    )
 
 
 def _rewinds(library: Any, request: Any) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import io
+import itertools
 import json
 import logging
 import os
+import queue
 import subprocess
 import sys
 import threading
@@ -27,8 +28,15 @@ from .errors import NotCarried, RelayError, RelayNotStarted
 
 _log = logging.getLogger("steady_relay")
 
-#: How long the program may take to end once its input has.
+#: How long the program may take to end once its input has, to say its first line, and to answer.
 _ENDS = 5.0
+_STARTS = 30.0
+_ANSWERS = 15.0
+#: How much of what it says is read at once, and the longest line that a program may begin with which is none of ours.
+_PIECE = 64 * 1024
+_FIRST = 16 * 1024 * 1024
+#: The longest question that it reads.
+_LONGEST = 32 * 1024
 #: How many relays one after the other may be lost to a call.
 STOPS = 8
 
@@ -86,7 +94,8 @@ class Relay:
                 # In one word: a name may begin with a dash.
                 options.append(f"{flag}={value}")
         self._options = options
-        self._lock = threading.Lock()
+        # A handler of a signal may need it in the middle of anything.
+        self._lock = threading.RLock()
         self._held: _Held | None = None
         self._closed = False
         #: What reaches each service; ``None``: that is the relay itself.
@@ -124,31 +133,29 @@ class Relay:
 
     def base(self, url: str) -> str | None:
         """The same; ``None`` where ``url`` is the relay itself."""
-        try:
-            return self._bases[url]
-        except KeyError:
-            pass
-        with self._lock:
-            if url not in self._bases:
-                told = self._ask({"ask": "base", "url": url})
-                self._bases[url] = told.get("base")
-            return self._bases[url]
+        if self.knows(url):
+            with contextlib.suppress(KeyError):
+                return self._bases[url]
+        bases, told = self._ask({"ask": "base", "url": url})
+        return bases.setdefault(url, told.get("base"))
 
     def knows(self, url: str) -> bool:
         """Whether :meth:`base` answers at once."""
-        return url in self._bases
+        # Where it has ended, somebody else may listen at its address.
+        held = self._held
+        return held is not None and held.lives and url in self._bases
 
     def lost(self, base: str) -> None:
         """Nobody listens at ``base`` any more: the relay is looked for, or one is started."""
+        if base not in self._bases.values():
+            # Another thread was first.
+            return
+        bases, told = self._ask({"ask": "lost"})
         with self._lock:
-            if base not in self._bases.values():
-                # Another thread was first.
-                return
-            running = self._running()
-            told = self._ask({"ask": "lost"})
-            if told["url"] != running.url:
-                running.url, running.joined = told["url"], told["joined"]
-                self._bases.clear()
+            held = self._held
+            if held is not None and bases is self._bases and told["url"] != held.url:
+                held.url, held.joined = told["url"], told["joined"]
+                self._bases = {}
 
     def environment(self) -> Mapping[str, str]:
         """The variables that it was started with: they name the proxies on its way, and certificates that it trusts."""
@@ -157,8 +164,7 @@ class Relay:
 
     def stats(self) -> Statistics:
         """What the calls of this process came to so far."""
-        with self._lock:
-            told = self._ask({"ask": "stats"})
+        _, told = self._ask({"ask": "stats"})
         sums = told["sums"]
         return Statistics(
             open=told["open"],
@@ -176,9 +182,13 @@ class Relay:
 
     def close(self) -> None:
         """Lets go of the relay. One that was started for this process ends, and calls that are open with it."""
-        with self._lock:
-            held, self._held, self._closed = self._held, None, True
-            self._bases.clear()
+        # Whoever has the lock may wait for a program that does not start: that one ends all the same.
+        has_lock = self._lock.acquire(timeout=1.0)
+        try:
+            held, self._held, self._closed, self._bases = self._held, None, True, {}
+        finally:
+            if has_lock:
+                self._lock.release()
         if held is not None:
             held.end()
 
@@ -200,29 +210,45 @@ class Relay:
         return f"<Relay {'not started' if held is None else 'joined' if held.joined else 'own'}>"
 
     def _running(self) -> _Held:
+        """The program, started where none is; the lock is held."""
         if self._closed:
             raise RelayError("this relay was closed")
+        if self._held is not None and not self._held.lives:
+            # Somebody ended it. What it told holds no more.
+            held, self._held, self._bases = self._held, None, {}
+            held.end()
         if self._held is None:
-            self._held = _Held(self._options)
+            # A fork waits for this much, so that a child knows what is not its own.
+            with _starting:
+                held = self._held = _Held(self._options)
+            try:
+                held.begins()
+            except BaseException:
+                self._held = None
+                held.end()
+                raise
         return self._held
 
-    def _ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        held = self._running()
-        try:
-            told = held.ask(question)
-        except _Gone:
-            # Somebody ended it. What it told holds no more.
-            held.end()
-            self._bases.clear()
-            self._held = None
-            told = self._running().ask(question)
+    def _ask(self, question: Mapping[str, Any]) -> tuple[dict[str, str | None], dict[str, Any]]:
+        """The answer, and the bases that were known to whoever gave it."""
+        for tries_left in (1, 0):
+            with self._lock:
+                held, bases = self._running(), self._bases
+            try:
+                told = held.ask(question)
+                break
+            except _Gone as error:
+                # It hangs, or has ended.
+                held._gone = True
+                if not tries_left:
+                    raise RelayError("the relay does not answer") from error
         if "error" in told:
-            raise NotCarried(told["error"])
-        return told
+            raise NotCarried(str(told["error"]))
+        return bases, told
 
     def _after_fork(self) -> None:
         """In a child: the relay is the parent's, and must end with it and not with us."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         held, self._held = self._held, None
         self._bases = {}
         if held is not None:
@@ -234,67 +260,120 @@ class _Gone(Exception):
 
 
 class _Held:
-    """The program while it runs."""
+    """The program while it runs.
+
+    A thread reads what it says and hands each answer to whoever asked, so that nobody waits for another's answer, a
+    handler of a signal may ask as well, and its end is noticed at once.
+    """
 
     def __init__(self, options: list[str]) -> None:
         separate: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
             separate = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-        command = [program(), "session", *options]
+        self._command = [program(), "session", *options]
         self.environment = _environment()
+        self.url = ""
+        self.joined = False
+        self._gone = False
+        self._numbers = itertools.count(1)
+        self._asked: dict[int, queue.SimpleQueue[dict[str, Any] | None]] = {}
+        self._first: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._writes = threading.RLock()
         try:
             # Apart from our terminal: Ctrl-C is for us, and calls may still be answered then.
             self._process = subprocess.Popen(
-                command,
+                self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=0,
                 env=self.environment,
                 **separate,
             )
-        except OSError as error:
-            raise RelayNotStarted(f"{command[0]} cannot be started: {error}") from error
+        except (OSError, ValueError) as error:
+            raise RelayNotStarted(f"{self._command[0]} cannot be started: {error}") from error
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._input = self._process.stdin
-        self._output = io.BufferedReader(self._process.stdout)  # type: ignore[type-var]
-        self._questions = 0
+        self._input, self._output = self._process.stdin, self._process.stdout
+
+    @property
+    def lives(self) -> bool:
+        """Whether nothing tells that it has ended."""
+        return not self._gone
+
+    def begins(self) -> None:
+        """Waits until it says that it is ready."""
+        threading.Thread(target=self._read, name="steady-relay", daemon=True).start()
         try:
-            ready = self._line()
-        except _Gone:
-            ready = {"error": f"{command[0]} ended before it said anything"}
-        except BaseException:
-            self.end()
-            raise
+            ready = self._first.get(timeout=_STARTS)
+        except queue.Empty:
+            raise RelayNotStarted(f"{self._command[0]} said nothing within {_STARTS:.0f} s") from None
+        if ready is None:
+            raise RelayNotStarted(f"{self._command[0]} ended before it said anything")
         if "error" in ready:
-            self.end()
             raise RelayNotStarted(str(ready["error"]))
-        self.url: str = ready["url"]
-        self.joined: bool = ready["joined"]
-        for notice in ready["notices"]:
+        url, joined, notices = ready.get("url"), ready.get("joined"), ready.get("notices")
+        if ready.get("v") != 1 or not isinstance(url, str) or not isinstance(joined, bool):
+            raise RelayNotStarted(
+                f"{self._command[0]} is no steady-relay that this package knows: it said {ready!r:.200}"
+            )
+        self.url, self.joined = url, joined
+        for notice in notices if isinstance(notices, list) else []:
             _log.info("%s", notice)
 
     def ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        self._questions += 1
-        line = json.dumps({"id": self._questions, **question}) + "\n"
+        number = next(self._numbers)
+        line = (json.dumps({"id": number, **question}) + "\n").encode()
+        if len(line) > _LONGEST:
+            return {"error": "the URL is too long"}
+        answer: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._asked[number] = answer
         try:
-            self._input.write(line.encode())
-        except OSError as error:
+            with self._writes:
+                if self._gone:
+                    raise _Gone
+                self._input.write(line)
+            told = answer.get(timeout=_ANSWERS)
+        except (OSError, ValueError, queue.Empty) as error:
             raise _Gone from error
-        while True:
-            told = self._line()
-            # An answer that was given up on, by Ctrl-C for example, comes first.
-            if told.get("id") == self._questions:
-                return told
-
-    def _line(self) -> dict[str, Any]:
-        line = self._output.readline()
-        if not line.endswith(b"\n"):
+        finally:
+            self._asked.pop(number, None)
+        if told is None:
             raise _Gone
-        told = json.loads(line)
-        return told if isinstance(told, dict) else {}
+        return told
+
+    def _read(self) -> None:
+        """Hands on what is said until nothing more is."""
+        rest, is_first = b"", True
+        while True:
+            try:
+                piece = self._output.read(_PIECE)
+            except (OSError, ValueError):
+                piece = b""
+            if not piece:
+                break
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in lines:
+                told = _told(line)
+                if is_first:
+                    is_first = False
+                    self._first.put(told)
+                elif (asked := self._asked.get(told.get("id", 0))) is not None:
+                    asked.put(told)
+            if len(rest) > _FIRST:
+                # It speaks no lines.
+                break
+        if is_first and rest:
+            self._first.put(_told(rest))
+        self._gone = True
+        self._first.put(None)
+        for waiting in list(self._asked.values()):
+            waiting.put(None)
+        with contextlib.suppress(OSError):
+            self._output.close()
 
     def end(self) -> None:
-        self._close()
+        self._gone = True
+        with contextlib.suppress(OSError):
+            self._input.close()
         try:
             self._process.wait(_ENDS)
         except subprocess.TimeoutExpired:
@@ -302,21 +381,29 @@ class _Held:
             self._process.wait()
 
     def forget(self) -> None:
-        """In a child: only our copies of the pipes are closed."""
-        self._close()
-        # It is no child of ours, and not waited for.
-        self._process.returncode = 0
-
-    def _close(self) -> None:
+        """In a child: only our copies of the pipes are closed. No lock is taken, which another thread may have had."""
+        self._gone = True
         for pipe in (self._input, self._output):
             with contextlib.suppress(OSError):
                 pipe.close()
+        # It is no child of ours, and not waited for.
+        self._process.returncode = 0
+
+
+def _told(line: bytes) -> dict[str, Any]:
+    """A line as an object; what is none tells so."""
+    try:
+        told = json.loads(line)
+    except ValueError:
+        told = line
+    return told if isinstance(told, dict) and isinstance(told.get("id", 0), int) else {"said": told}
 
 
 def _name() -> str:
     """What this process is called, for people who look at the relay."""
     name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] not in ("", "-c", "-m") else ""
-    return name or "python"
+    # A name of a file is not always text.
+    return name.encode("utf-8", "replace").decode("utf-8") or "python"
 
 
 def _environment() -> dict[str, str]:
@@ -331,14 +418,21 @@ def _environment() -> dict[str, str]:
 
 _relays: weakref.WeakSet[Relay] = weakref.WeakSet()
 _shared: Relay | None = None
-_shared_lock = threading.Lock()
+_shared_lock = threading.RLock()
+#: Held while a program is being started, and by whoever forks.
+_starting = threading.RLock()
+
+#: What has connections to a relay, which a child must not use.
+connected: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    global _shared_lock
-    _shared_lock = threading.Lock()
+    global _shared_lock, _starting
+    _shared_lock, _starting = threading.RLock(), threading.RLock()
     for relay in list(_relays):
         relay._after_fork()
+    for each in list(connected):
+        each._after_fork()
 
 
 def _at_exit() -> None:
@@ -347,5 +441,9 @@ def _at_exit() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(
+        before=lambda: _starting.acquire(),
+        after_in_parent=lambda: _starting.release(),
+        after_in_child=_after_fork,
+    )
 atexit.register(_at_exit)

@@ -18,7 +18,7 @@ from requests.utils import get_environ_proxies, rewind_body, select_proxy, shoul
 from urllib3.exceptions import NewConnectionError
 
 from . import _report, _wishes
-from ._relay import STOPS, Relay
+from ._relay import STOPS, Relay, connected
 from ._report import CallReport
 from ._wishes import Time, Wishes
 from .errors import NotCarried, is_stopping, kind_of, words
@@ -27,6 +27,10 @@ from .errors import NotCarried, is_stopping, kind_of, words
 _REPORT = "_steady_relay_report"
 #: How the caller's request is kept with the one that goes to the relay.
 _CALLERS = "_steady_relay_callers"
+
+
+#: Pools of connections of a parent.
+_left: list[Any] = []
 
 
 def report_of(response: Any) -> CallReport | None:
@@ -61,11 +65,19 @@ class Adapter(HTTPAdapter):
         self._raises = raises
         self._relay = relay
         super().__init__(*args, **kwargs)
+        connected.add(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A relay stays in its process; whoever takes this up uses the one that is shared there.
         self._relay = None
         super().__setstate__(state)  # type: ignore[misc]
+        connected.add(self)
+
+    def _after_fork(self) -> None:
+        """In a child: the connections are the parent's. They are left as they are, since their locks may be held."""
+        _left.append(self.poolmanager)
+        block = self._pool_block  # type: ignore[attr-defined]
+        self.init_poolmanager(self._pool_connections, self._pool_maxsize, block=block)  # type: ignore[attr-defined]
 
     def send(
         self,
@@ -88,7 +100,7 @@ class Adapter(HTTPAdapter):
         if why is not None:
             _wishes.goes_direct(url, why)
         if base is None:
-            return super().send(request, stream, timeout, verify, cert, proxies)
+            return super().send(_for_service(request), stream, timeout, verify, cert, proxies)
         for stops_left in reversed(range(STOPS)):
             try:
                 response = self._carry(base, request, stream, timeout)
@@ -309,6 +321,17 @@ def _said(response: requests.Response) -> str | None:
     except (ValueError, AttributeError):
         message = response.text
     return message if isinstance(message, str) and message else None
+
+
+def _for_service(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """The request as it goes to its service without a relay."""
+    ours = _wishes.without(request.headers)
+    if not ours:
+        return request
+    direct = request.copy()
+    for name in ours:
+        del direct.headers[name]
+    return direct
 
 
 def _rewinds(request: requests.PreparedRequest) -> bool:

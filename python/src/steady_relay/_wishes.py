@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -108,6 +108,11 @@ def origin(url: str) -> str:
     """Scheme, host and port of a URL, without what else may stand beside them."""
     parts = urlsplit(url)
     return f"{parts.scheme.lower()}://{parts.netloc.rpartition('@')[2]}"
+
+
+def without(headers: Iterable[str]) -> list[str]:
+    """The headers that are for a relay alone, of which no service hears."""
+    return [name for name in headers if name.lower().startswith("x-steady")]
 
 
 #: What browsers say of the page that asks. The relay turns such requests away, since a page could use it unseen.

@@ -1,6 +1,8 @@
 //! What a program that holds a session says and hears: `steady-relay session` reads these as lines of JSON, and answers
 //! each by one. For programs in any language: the package for Python is one. See `docs/python.md`, "By lines".
 
+use std::fmt::Display;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -108,8 +110,13 @@ pub fn read(line: &str) -> Result<Asked, Answer> {
     serde_json::from_str(line).map_err(|error| {
         let asked = serde_json::from_str::<Value>(line).unwrap_or_default();
         let id = asked.get("id").cloned().unwrap_or_default();
-        Answer { id, said: Said::Error { error: format!("this is no question: {error}") } }
+        Answer { id, ..unread(error) }
     })
+}
+
+/// The answer to a line that is no question.
+pub fn unread(why: impl Display) -> Answer {
+    Answer { id: Value::Null, said: Said::Error { error: format!("this is no question: {why}") } }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //!
 //! A session has so many upstreams and no more, so a program that asks many services gets several, one after the other.
 
-use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::io::{self, BufRead, Read as _, Write as _};
 
 use relay_core::config::Config;
 use relay_core::plain;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 use steady_relay::cli::{self, Flags};
 use steady_relay::run::join::{Joined, NotJoined, Running};
-use steady_relay::run::lines::{Answer, Asked, Placed, Ready, Said, VERSION, read};
+use steady_relay::run::lines::{Answer, Asked, Placed, Ready, Said, VERSION, read, unread};
 use steady_relay::run::{RelayAddr, SessionKey};
 use steady_relay::sessions::said::{NamedUrl, Page, Sums, VERSION as SESSIONS, Wanted};
 use steady_relay::sessions::{Holder, MOST_UPSTREAMS, forwarding};
@@ -26,6 +26,9 @@ use super::{Failure, block_on, failed, files, load, session_key};
 
 /// The longest line that is read.
 const LONGEST: u64 = 64 * 1024;
+/// The most sessions that one program holds, each with as many services as one can have. A relay has room for more, which
+/// is for other programs.
+const MOST_SESSIONS: usize = 16;
 
 /// Holds the session until standard input ends.
 pub(crate) fn session(flags: &Flags, options: &cli::Session) -> Result<u8, Failure> {
@@ -71,7 +74,7 @@ async fn hold(flags: &Flags, options: &cli::Session) -> Result<u8, Failure> {
                 () = signals.terminated() => None,
             };
             let Some(line) = line else { break };
-            let answer = match read(&line) {
+            let answer = match line.map_err(unread).and_then(|line| read(&line)) {
                 Ok(asked) => held.answer(asked).await,
                 Err(unread) => unread,
             };
@@ -84,17 +87,38 @@ async fn hold(flags: &Flags, options: &cli::Session) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Hands on each line of standard input, until it ends or one is too long.
-fn read_lines(lines: &mpsc::Sender<String>) {
+/// Hands on each line of standard input, until that ends. What cannot be a question is named in its place.
+fn read_lines(lines: &mpsc::Sender<Result<String, String>>) {
     let mut input = io::stdin().lock();
     loop {
-        let mut line = String::new();
-        let read = input.by_ref().take(LONGEST).read_line(&mut line);
-        if !matches!(read, Ok(length) if length > 0) || !line.ends_with('\n') {
+        let mut line = Vec::new();
+        match input.by_ref().take(LONGEST).read_until(b'\n', &mut line) {
+            Ok(length) if length > 0 => {}
+            Ok(_) | Err(_) => return,
+        }
+        let is_whole = line.ends_with(b"\n");
+        let read = if is_whole {
+            String::from_utf8(line).map_err(|_other| "the line is no text in UTF-8".to_owned())
+        } else if passes_over(&mut input) {
+            Err(format!("the line is longer than {} KiB", LONGEST / 1024))
+        } else {
+            // Nobody is there to read the answer to half a line.
+            return;
+        };
+        if lines.blocking_send(read).is_err() {
             return;
         }
-        if lines.blocking_send(line).is_err() {
-            return;
+    }
+}
+
+/// Reads the rest of a line away; false where the input ends before it does.
+fn passes_over(input: &mut impl BufRead) -> bool {
+    loop {
+        let Ok(there) = input.fill_buf() else { return false };
+        let (length, end) = (there.len(), there.iter().position(|byte| *byte == b'\n'));
+        input.consume(end.map_or(length, |end| end + 1));
+        if end.is_some() || length == 0 {
+            return end.is_some();
         }
     }
 }
@@ -235,6 +259,12 @@ impl Held<'_> {
             session.takes(relay, url).await?;
             let place = session.urls.len() - 1;
             return Ok(Said::Base { base: session.base(port, place) });
+        }
+        if self.sessions.len() == MOST_SESSIONS {
+            let most = MOST_SESSIONS * MOST_UPSTREAMS;
+            return Err(format!(
+                "this program has asked for {most} services already, and there is room for no more"
+            ));
         }
         let key = session_key().map_err(|Failure(_, words)| words)?;
         let next = match &self.relay {

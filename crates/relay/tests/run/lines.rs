@@ -171,3 +171,42 @@ async fn ctrl_c_is_for_the_program_and_what_is_no_question_is_said() {
     assert!(held.ready["error"].as_str().unwrap().contains("`prot`"), "{}", held.ready);
     assert_eq!(held.ends().await, Some(2));
 }
+
+#[tokio::test]
+async fn what_is_no_question_is_answered_and_ends_nothing() {
+    let place = Place::new();
+    place.settings(QUICK);
+    let mut held = Held::start(&place, &["--own", "--client=-job.py"]).await;
+    let long = format!("{}\n", "x".repeat(200_000));
+    for (line, why) in [
+        (&b"\n"[..], "EOF while parsing"),
+        (b"\xff\xfe\n", "no text in UTF-8"),
+        (long.as_bytes(), "longer than 64 KiB"),
+        (b"{\"id\":[1]}\n", "missing field `ask`"),
+    ] {
+        held.input.write_all(line).await.unwrap();
+        let told = held.line().await;
+        assert!(told["error"].as_str().is_some_and(|error| error.contains(why)), "{told}");
+    }
+    assert_eq!(held.ask(&json!({"id": "s", "ask": "stats"})).await["id"], "s");
+    // There is room for so many services, and others are told of that.
+    for number in 0..256 {
+        held.base(&format!("http://127.0.0.1:1/{number}")).await;
+    }
+    let told = held.ask(&json!({"id": null, "ask": "base", "url": "http://127.0.0.1:2"})).await;
+    assert!(told["error"].as_str().is_some_and(|error| error.contains("256 services already")), "{told}");
+    held.base("http://127.0.0.1:1/7").await;
+    assert_eq!(held.ends().await, Some(0));
+}
+
+#[tokio::test]
+async fn a_command_line_that_is_wrong_is_said_in_a_line_too() {
+    let place = Place::new();
+    let mut command = place.program(&["session", "--clietn", "x"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let output = timeout(SOON, child.wait_with_output()).await.unwrap().unwrap();
+    let line: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(line["error"].as_str().is_some_and(|error| error.contains("--clietn")), "{line}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--clietn"));
+    assert_eq!(output.status.code(), Some(2));
+}
