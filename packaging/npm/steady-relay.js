@@ -15,18 +15,21 @@ function program() {
     return require.resolve(`@steady-relay/${platform}/bin/${file}`);
   } catch {
     console.error(`steady-relay: there is no package @steady-relay/${platform} beside this one`);
-    console.error("hint: install it without --omit=optional, or beside it the archive steady-relay-" + platform + "-VERSION.tgz; other ways to get the program: https://github.com/steady-relay/steady-relay");
+    console.error(`hint: install it without --omit=optional, or the archive steady-relay-${platform}-VERSION.tgz beside it`);
+    console.error("hint: other ways to get the program: https://github.com/steady-relay/steady-relay");
     process.exit(1);
   }
 }
 
 const child = spawn(program(), process.argv.slice(2), { stdio: "inherit", windowsHide: false });
 
-// What a terminal sends goes to both of us, and the program decides what it means; the rest is handed on.
+// What a terminal sends goes to both of us, and the program decides what it means; the rest is handed on. SIGUSR1 would
+// have Node open a port for debuggers.
+const hasTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
 for (const signal of ["SIGINT", "SIGQUIT"]) {
-  process.on(signal, () => {});
+  process.on(signal, () => hasTerminal || child.kill(signal));
 }
-for (const signal of ["SIGTERM", "SIGHUP", "SIGUSR2"]) {
+for (const signal of ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"]) {
   process.on(signal, () => child.kill(signal));
 }
 

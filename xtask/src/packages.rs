@@ -1,8 +1,9 @@
 //! The step `dist`: packages are made of the release program, installed where nothing else is, and used.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -26,7 +27,12 @@ pub(crate) fn check(root: &Path, program: &Path) -> Result<()> {
     let again = made.folder.join("again");
     // What looks like a program of Windows: it is packed and not started.
     let pretended = made.empty("windows")?.join("steady-relay.exe");
-    fs::write(&pretended, "MZ, and so on")?;
+    let mut head = [0; 80];
+    // Its magic number, and where its header begins, which tells the processor.
+    for (at, byte) in [(0, b'M'), (1, b'Z'), (60, 64), (68, 0x64), (69, 0x86)] {
+        head[at] = byte;
+    }
+    fs::write(&pretended, head)?;
     let windows = "x86_64-pc-windows-msvc";
     for (target, program, out) in
         [("", program, &made.out), ("", program, &again), (windows, &*pretended, &made.out)]
@@ -155,6 +161,16 @@ impl Made {
             run.status().with_context(|| format!("cannot start {}", started.display()))
         };
         ensure!(ended("exit 7")?.code() == Some(7), "the exit code is lost");
+        // Without a terminal an interrupt is for it alone, and handed on.
+        let mut run = Command::new(&started);
+        run.args(["session", "--own"]).env("HOME", &folder).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut held = run.stderr(Stdio::null()).spawn().context("cannot start the launcher")?;
+        let mut ready = String::new();
+        BufReader::new(held.stdout.take().context("it has an output")?).read_line(&mut ready)?;
+        ensure!(ready.contains("\"url\""), "it is not ready: {ready}");
+        succeed(words(&folder, "kill -USR1").arg(held.id().to_string()))?;
+        let ended = held.wait()?;
+        ensure!(!ended.success(), "a signal to the launcher is not handed on: {ended}");
         Ok(())
     }
 

@@ -50,9 +50,10 @@ impl Way {
         Self::ByHand,
     ];
 
-    /// The one of a program that lies at `program`, links followed; `exists` tells of a file whether it is there.
+    /// The one of a program that lies at `program`, links followed; `exists` tells of a file whether it is there,
+    /// `is_wheel` whether the packages of Python beside it are those of its wheel.
     #[must_use]
-    pub fn of(program: &Path, exists: impl Fn(&Path) -> bool) -> Self {
+    pub fn of(program: &Path, is_wheel: bool, exists: impl Fn(&Path) -> bool) -> Self {
         let folders: Vec<String> = program
             .components()
             .filter_map(|part| match part {
@@ -79,14 +80,7 @@ impl Way {
                 Self::Deb
             }
             () if program == Path::new("/steady-relay") => Self::Container,
-            // A wheel puts it beside the interpreter.
-            () if ["python3", "python", "python.exe"]
-                .iter()
-                .any(|name| exists(&program.with_file_name(name)))
-                && !program.starts_with("/usr/bin") =>
-            {
-                Self::Pip
-            }
+            () if is_wheel => Self::Pip,
             () => Self::ByHand,
         }
     }
@@ -142,19 +136,24 @@ impl Way {
     }
 }
 
-/// Whether pip, or what works like it, noted that the wheel came from elsewhere than an index (PEP 610).
-fn is_direct(program: &Path) -> bool {
-    let Some(environment) = program.parent().and_then(Path::parent) else { return false };
-    let folders = |folder: PathBuf, begins: &str| {
+/// What pip, or what works like it, noted of the wheel that brought this program: in the packages of Python beside it.
+fn notes_of_wheel(program: &Path) -> Option<PathBuf> {
+    let environment = program.parent()?.parent()?;
+    let named = |folder: PathBuf, begins: &'static str| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        let named =
-            |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begins));
-        entries.filter(named).collect::<Vec<_>>()
+        entries.filter(move |path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begins))
+        })
     };
-    let mut packages: Vec<_> = folders(environment.join("lib"), "python").into_iter().collect();
-    packages.push(environment.join("Lib"));
-    let mut notes = packages.into_iter().flat_map(|lib| folders(lib.join("site-packages"), "steady_relay-"));
-    notes.any(|notes| notes.join("direct_url.json").is_file())
+    let pythons = named(environment.join("lib"), "python3").chain([environment.join("Lib")]);
+    // Debian's own Python looks for packages under another name.
+    let packages = pythons.flat_map(|lib| [lib.join("site-packages"), lib.join("dist-packages")]);
+    packages.flat_map(|folder| named(folder, "steady_relay-")).find(|notes| notes.join("RECORD").is_file())
+}
+
+/// Whether they say that it came from elsewhere than an index (PEP 610).
+fn is_direct(program: &Path) -> bool {
+    notes_of_wheel(program).is_some_and(|notes| notes.join("direct_url.json").is_file())
 }
 
 /// The `node_modules` of a project that npm installed it into; a global one keeps no list.
@@ -203,7 +202,9 @@ impl About {
     pub fn this() -> Self {
         let program = std::env::current_exe().ok();
         let program = program.map(|path| path.canonicalize().unwrap_or(path));
-        let installed = program.as_deref().map_or(Way::ByHand, |path| Way::of(path, Path::exists));
+        let installed = program
+            .as_deref()
+            .map_or(Way::ByHand, |path| Way::of(path, notes_of_wheel(path).is_some(), Path::exists));
         let update = program.as_deref().filter(|path| !installed.is_from_file(path)).and_then(|path| {
             let in_project = installed == Way::Npm && node_project(path).is_some();
             if in_project { Some("npm install steady-relay@latest") } else { installed.update() }
@@ -250,14 +251,11 @@ mod tests {
             ("/home/u/relay/target/release/steady-relay", Way::ByHand),
         ];
         for (path, way) in cases {
-            assert_eq!(Way::of(Path::new(path), |_| false), way, "{path}");
+            assert_eq!(Way::of(Path::new(path), false, |_| false), way, "{path}");
         }
         let deb = |path: &Path| path == Path::new("/var/lib/dpkg/info/steady-relay.list");
-        assert_eq!(Way::of(Path::new("/usr/bin/steady-relay"), deb), Way::Deb);
-        let wheel = |path: &Path| path == Path::new("/home/u/venv/bin/python3");
-        assert_eq!(Way::of(Path::new("/home/u/venv/bin/steady-relay"), wheel), Way::Pip);
-        let distribution = |path: &Path| path == Path::new("/usr/bin/python3");
-        assert_eq!(Way::of(Path::new("/usr/bin/steady-relay"), distribution), Way::ByHand);
+        assert_eq!(Way::of(Path::new("/usr/bin/steady-relay"), false, deb), Way::Deb);
+        assert_eq!(Way::of(Path::new("/home/u/venv/bin/steady-relay"), true, |_| false), Way::Pip);
     }
 
     #[test]
@@ -271,15 +269,22 @@ mod tests {
         let program = at("tools/steady-relay/bin/steady-relay");
         for (note, way) in [("uv-receipt.toml", Way::Uv), ("pipx_metadata.json", Way::Pipx)] {
             write(&format!("tools/steady-relay/{note}"), "");
-            assert_eq!(Way::of(&program, Path::exists), way);
+            assert_eq!(Way::of(&program, true, Path::exists), way);
             std::fs::remove_file(at(&format!("tools/steady-relay/{note}"))).unwrap();
         }
-        assert!(!Way::Pip.is_from_file(&program));
-        write(
-            "tools/steady-relay/lib/python3.12/site-packages/steady_relay-0.1.0.dist-info/direct_url.json",
-            "{}",
-        );
-        assert!(Way::Pip.is_from_file(&program));
+        assert_eq!(notes_of_wheel(&program), None);
+        // An interpreter that happens to lie there says nothing.
+        write("tools/steady-relay/bin/python3", "");
+        assert_eq!(notes_of_wheel(&program), None);
+        for folder in ["lib/python3.12/site-packages", "Lib/site-packages", "lib/python3.11/dist-packages"] {
+            let notes = format!("tools/steady-relay/{folder}/steady_relay-0.1.0.dist-info");
+            write(&format!("{notes}/RECORD"), "");
+            assert_eq!(notes_of_wheel(&program), Some(at(&notes)));
+            assert!(!Way::Pip.is_from_file(&program));
+            write(&format!("{notes}/direct_url.json"), "{}");
+            assert!(Way::Pip.is_from_file(&program));
+            std::fs::remove_dir_all(at(&notes)).unwrap();
+        }
 
         let program = at("site/node_modules/@steady-relay/linux-x64/bin/steady-relay");
         assert_eq!(node_project(&program), None);

@@ -38,11 +38,18 @@ pub(crate) fn program(root: &Path, product: &Product, target: &Target) -> Result
     command
         .env("CARGO_TARGET_DIR", &folder)
         .env("RUSTFLAGS", flags.join(" "))
-        .env("STEADY_RELAY_COMMIT", output(&mut words(root, "git rev-parse HEAD"))?.trim())
+        .env("STEADY_RELAY_COMMIT", commit(root)?)
         .env("SOURCE_DATE_EPOCH", product.epoch.to_string());
     if !target.is_windows() {
         command.env("CFLAGS", c_flags);
     }
     succeed(&mut command)?;
     Ok(folder.join(target.triple).join("release").join(target.program(&product.name)))
+}
+
+/// The commit that it is built from, and whether something was changed since.
+fn commit(root: &Path) -> Result<String> {
+    let commit = output(&mut words(root, "git rev-parse HEAD"))?;
+    let changed = output(&mut words(root, "git status --porcelain --untracked-files=no"))?;
+    Ok(format!("{}{}", commit.trim(), if changed.trim().is_empty() { "" } else { "-changed" }))
 }

@@ -67,5 +67,8 @@ fn epoch(root: &Path) -> Result<u64> {
         Some(told) => told,
         None => output(&mut words(root, "git log -1 --format=%ct"))?,
     };
-    text.trim().parse().with_context(|| format!("{text:?} is no time in seconds since 1970"))
+    let epoch = text.trim().parse().with_context(|| format!("{text:?} is no time in seconds since 1970"))?;
+    // A head of tar has room for eleven octal digits.
+    ensure!(epoch < 1 << 33, "{epoch} seconds since 1970 is later than an archive can tell");
+    Ok(epoch)
 }

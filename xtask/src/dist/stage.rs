@@ -100,7 +100,7 @@ impl Stage {
         manual(&speaks, &mut files)?;
         for shell in Shell::ALL {
             let (word, name) = shell.names(&product.name);
-            let script = output(std::process::Command::new(&speaks).args(["completions", word]))?;
+            let script = output(speaker_of(&speaks).args(["completions", word]))?;
             ensure!(script.contains(&product.name), "the completions for {word} are empty");
             files.push(Staged { kind: Kind::Completion(shell), name, bytes: script.into_bytes() });
         }
@@ -126,14 +126,19 @@ pub(crate) enum Needs {
 /// What this program needs.
 ///
 /// # Errors
-/// Where it is no program of the target's system, as far as its first bytes tell.
+/// Where it is no program of the target's system and processor, as far as its head tells.
 pub(crate) fn needs(program: &[u8], target: &Target) -> Result<Needs> {
-    let begins = |magic: &[u8]| program.starts_with(magic);
-    let fits = match target.node.0 {
-        "win32" => begins(b"MZ"),
-        "darwin" => begins(&[0xcf, 0xfa, 0xed, 0xfe]),
-        _ => begins(b"\x7fELF"),
+    let is_arm = target.node.1 == "arm64";
+    // Magic number, place of the processor, its number: ELF (elf(5)), Mach-O (mach-o/loader.h), and PE, whose header has
+    // a place of its own (learn.microsoft.com, "PE Format").
+    let (magic, at, processor): (&[u8], usize, u64) = match target.node.0 {
+        "win32" => {
+            (b"MZ", place(number(program, 60, 4)).saturating_add(4), if is_arm { 0xaa64 } else { 0x8664 })
+        }
+        "darwin" => (&[0xcf, 0xfa, 0xed, 0xfe], 4, if is_arm { 12 } else { 7 }),
+        _ => (b"\x7fELF", 18, if is_arm { 183 } else { 62 }),
     };
+    let fits = program.starts_with(magic) && number(program, at, 2) == processor;
     ensure!(fits, "this is no program for {}", target.triple);
     if target.node.0 != "linux" || !names_interpreter(program) {
         return Ok(Needs::Nothing);
@@ -158,13 +163,19 @@ fn newest_glibc(program: &[u8]) -> Option<(u32, u32)> {
 /// Whether a 64-bit ELF file (elf(5)) names a program that loads libraries into it: a header of type `PT_INTERP`.
 fn names_interpreter(program: &[u8]) -> bool {
     const PT_INTERP: u32 = 3;
-    let number = |at: usize, size: usize| {
-        let bytes = program.get(at..at + size).unwrap_or_default();
-        bytes.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
-    };
-    let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX / 2);
+    let number = |at: usize, size: usize| number(program, at, size);
     let (first, size, many) = (place(number(32, 8)), place(number(54, 2)), place(number(56, 2)));
     (0..many).any(|header| number(first.saturating_add(header * size), 4) == u64::from(PT_INTERP))
+}
+
+/// A number of so many bytes there, the lowest first; 0 beyond the end.
+fn number(program: &[u8], at: usize, size: usize) -> u64 {
+    let bytes = at.checked_add(size).and_then(|end| program.get(at..end)).unwrap_or_default();
+    bytes.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
+}
+
+fn place(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX / 2)
 }
 
 /// A program that this machine can start.
@@ -186,6 +197,13 @@ fn speaker(root: &Path, target: &Target, binary: &Path) -> Result<std::path::Pat
     })
 }
 
+/// It, to be asked in the language of the packages, whatever that of the packager is.
+fn speaker_of(program: &Path) -> std::process::Command {
+    let mut command = std::process::Command::new(program);
+    command.env("STEADY_RELAY_LANG", "en");
+    command
+}
+
 /// The README without the links into a repository that is not there.
 pub(crate) fn standing_alone(text: &str, product: &Product) -> String {
     let there = format!("]({}/blob/v{}/", product.homepage, product.version);
@@ -198,7 +216,7 @@ pub(crate) fn standing_alone(text: &str, product: &Product) -> String {
 
 fn manual(program: &Path, files: &mut Vec<Staged>) -> Result<()> {
     let folder = std::env::temp_dir().join(format!("steady-relay-man-{}", std::process::id()));
-    let written = std::process::Command::new(program).arg("man").arg("--dir").arg(&folder).output();
+    let written = speaker_of(program).arg("man").arg("--dir").arg(&folder).output();
     let written = written.context("the program cannot be started").and_then(|done| {
         ensure!(
             done.status.success(),
@@ -235,7 +253,7 @@ mod tests {
         let elf = |kind: u8| {
             let mut file = vec![0; 64 + 56];
             file[..4].copy_from_slice(b"\x7fELF");
-            (file[32], file[54], file[56], file[64]) = (64, 56, 1, kind);
+            (file[18], file[32], file[54], file[56], file[64]) = (62, 64, 56, 1, kind);
             file
         };
         let names = |versions: &[u8]| [&elf(3), versions].concat();
@@ -247,6 +265,29 @@ mod tests {
         assert!(needs(b"MZ", linux()).is_err());
         assert!(needs(b"\x7fELF", Target::named("x86_64-pc-windows-msvc").unwrap()).is_err());
         // One that is cut off names nothing.
-        assert_eq!(needs(b"\x7fELF", linux()).unwrap(), Needs::Nothing);
+        let cut = &elf(3)[..20];
+        assert_eq!(needs(cut, linux()).unwrap(), Needs::Nothing);
+    }
+
+    #[test]
+    fn a_program_for_another_processor_is_known() {
+        let mut mach = vec![0xcf, 0xfa, 0xed, 0xfe, 7, 0, 0, 1];
+        let mut pe = vec![0; 80];
+        (pe[0], pe[1], pe[60], pe[68], pe[69]) = (b'M', b'Z', 64, 0x64, 0x86);
+        let mut elf = vec![0; 20];
+        elf[..4].copy_from_slice(b"\x7fELF");
+        elf[18] = 62;
+        for (file, arm, x86, other) in [
+            (&mut mach, "aarch64-apple-darwin", "x86_64-apple-darwin", (4, 12)),
+            (&mut pe, "aarch64-pc-windows-msvc", "x86_64-pc-windows-msvc", (69, 0xaa)),
+            (&mut elf, "aarch64-unknown-linux-gnu", "x86_64-unknown-linux-gnu", (18, 183)),
+        ] {
+            let fits =
+                |file: &[u8]| [x86, arm].map(|triple| needs(file, Target::named(triple).unwrap()).is_ok());
+            assert_eq!(fits(file), [true, false], "{x86}");
+            file[other.0] = other.1;
+            assert_eq!(fits(file), [false, true], "{arm}");
+            assert_eq!(fits(&file[..4]), [false, false], "cut off");
+        }
     }
 }
