@@ -95,10 +95,11 @@ pub(crate) async fn run(relay: &str, options: &[&str]) -> Result<()> {
     let watched = start(relay, &upstream, &folders.1.0, (&all, flags)).await?;
     let mut watching = JoinSet::new();
     if is_on("dashboard") {
-        watching.spawn(look(watched.address.clone()));
+        let address = watched.address.clone();
+        watching.spawn(async { look(address).await.context("the dashboard's events") });
     }
     if is_on("metrics") {
-        watching.spawn(scrape(metrics.to_string()));
+        watching.spawn(async move { scrape(metrics.to_string()).await.context("the metrics") });
     }
     let mut report = Report::default();
     // Both are warm before anything counts.
@@ -121,7 +122,10 @@ pub(crate) async fn run(relay: &str, options: &[&str]) -> Result<()> {
             let p99 = percentile(&mut latencies, 0.99);
             report.add("200 requests/s, p99, us", way, p99);
             alone[usize::from(way == "relay")] = p99;
-            ensure!(watching.try_join_next().is_none(), "somebody who looked was turned away");
+            if let Some(ended) = watching.try_join_next() {
+                ended??;
+                bail!("somebody who looked was turned away");
+            }
         }
         report.add("added to that p99, us", "relay", alone[1] - alone[0]);
     }

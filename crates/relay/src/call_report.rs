@@ -4,14 +4,12 @@
 //!
 //! It is an observer of one call, like those of all calls: nothing is counted here that no event tells.
 
-use std::sync::{Mutex, PoisonError};
-
 use http::{HeaderMap, HeaderValue};
 use relay_core::Moment;
 use relay_core::event::{CallId, Closing, Event};
 use serde::Serialize;
 
-use crate::history::Assembler;
+use crate::history::Single;
 use crate::history::record::CallRecord;
 use crate::wishes::{REPORT, Wishes};
 
@@ -47,7 +45,7 @@ struct Told<'a> {
 /// What is known of an open call whose client wants to be told.
 #[derive(Debug, Default)]
 pub(crate) struct CallReport {
-    record: Mutex<Assembler>,
+    seen: Single,
 }
 
 impl CallReport {
@@ -58,13 +56,12 @@ impl CallReport {
 
     /// Something happened to the call; `wall`: milliseconds since 1970.
     pub(crate) fn see(&self, call: CallId, at: Moment, wall: u64, event: &Event) {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner).see(call, at, wall, event);
+        self.seen.see(call, at, wall, event);
     }
 
     /// Tells it in the head of the answer.
-    pub(crate) fn tell(self, closing: &Closing, by: By, head: &mut HeaderMap) {
-        let mut record =
-            self.record.into_inner().unwrap_or_else(PoisonError::into_inner).take_changed().pop();
+    pub(crate) fn tell(self, call: CallId, closing: &Closing, by: By, head: &mut HeaderMap) {
+        let mut record = self.seen.record(call);
         if let Some(record) = &mut record {
             let over = record.sends.len().saturating_sub(MOST);
             record.sends.drain(..over);

@@ -247,7 +247,7 @@ impl OpenCall {
     pub(crate) fn report(&mut self, outcome: Outcome, by: By, head: &mut HeaderMap) {
         if let Some(report) = self.report.take() {
             self.emit_pending();
-            report.tell(&self.call.closing(outcome, self.now()), by, head);
+            report.tell(self.id, &self.call.closing(outcome, self.now()), by, head);
         }
     }
 
@@ -436,7 +436,7 @@ impl OpenCall {
     fn keep(&mut self, outcome: Outcome) {
         let Some(draft) = self.draft.take().filter(|draft| draft.wants(outcome)) else { return };
         let run = self.shared.recorder.as_ref().and_then(|recorder| recorder.run());
-        if let Some(job) = draft.ended(run, self.body.take_bytes(), wall_ms(&*self.shared.clock)) {
+        if let Some(job) = draft.ended(self.id, run, self.body.take_bytes(), wall_ms(&*self.shared.clock)) {
             self.shared.snapshots.push(job);
         }
     }

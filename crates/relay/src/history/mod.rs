@@ -19,16 +19,19 @@ mod point;
 pub mod recent;
 pub mod record;
 mod recorder;
+mod single;
 #[cfg(feature = "history")]
 pub mod store;
 mod writer;
 
+#[cfg(feature = "otlp")]
 pub(crate) use assemble::Assembler;
 #[cfg(feature = "history")]
 pub use file::File;
 pub use name::Name;
 pub use point::Point;
 pub use recorder::Recorder;
+pub(crate) use single::Single;
 pub use writer::Writer;
 
 use std::sync::Arc;

@@ -168,7 +168,7 @@ pub struct Sums {
     pub at_capacity: u64,
     /// Those of them that were served in the end.
     pub recovered: u64,
-    /// How long they waited in all, in seconds.
+    /// How long calls waited in all, in seconds: those that met no fault, too, which a crowd holds back.
     pub waited_s: f64,
     /// All physical sends of these calls.
     pub sends: u64,

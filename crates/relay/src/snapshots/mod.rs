@@ -27,7 +27,7 @@ use relay_core::event::{CallId, Event, Outcome};
 
 use crate::body::Place;
 use crate::body_text::Written;
-use crate::history::Assembler;
+use crate::history::Single;
 use crate::history::record::CallRecord;
 use crate::priority;
 
@@ -105,7 +105,7 @@ pub(crate) struct Draft {
     config: Arc<Config>,
     asked: Requested,
     answered: Option<Answered>,
-    record: Mutex<Assembler>,
+    seen: Single,
 }
 
 impl Draft {
@@ -113,14 +113,14 @@ impl Draft {
     pub(crate) fn of(config: &Arc<Config>, asked: impl FnOnce() -> Requested) -> Option<Box<Self>> {
         let wanted = config.snapshots.enabled && config.snapshots_folder().is_some();
         wanted.then(|| {
-            let record = Mutex::default();
-            Box::new(Self { config: Arc::clone(config), asked: asked(), answered: None, record })
+            let seen = Single::default();
+            Box::new(Self { config: Arc::clone(config), asked: asked(), answered: None, seen })
         })
     }
 
     /// Something happened to the call; `wall`: milliseconds since 1970.
     pub(crate) fn see(&self, call: CallId, at: Moment, wall: u64, event: &Event) {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner).see(call, at, wall, event);
+        self.seen.see(call, at, wall, event);
     }
 
     /// Whether such an end is wanted.
@@ -140,9 +140,14 @@ impl Draft {
     }
 
     /// The call of this run has ended; its body, where it is still kept.
-    pub(crate) fn ended(self, run: Option<i64>, body: Option<(Bytes, Place)>, wall: u64) -> Option<Job> {
-        let record = self.record.into_inner().unwrap_or_else(PoisonError::into_inner).take_changed().pop()?;
-        let record = CallRecord { run, ..record };
+    pub(crate) fn ended(
+        self,
+        call: CallId,
+        run: Option<i64>,
+        body: Option<(Bytes, Place)>,
+        wall: u64,
+    ) -> Option<Job> {
+        let record = CallRecord { run, ..self.seen.record(call)? };
         let folder = self.config.snapshots_folder()?;
         let body = match body {
             Some((bytes, place)) if bytes.len() <= LONGEST => Kept::Body(bytes, place),

@@ -86,7 +86,9 @@ fn job(config: &Arc<Config>, call: u64, body: &[u8]) -> Job {
     });
     draft.see(id, at, 1_764_500_000_000, &Event::CallClosed(Closing::new(Outcome::GaveUp)));
     let place = Place::none(&Room::new(1 << 20));
-    draft.ended(Some(3), Some((Bytes::copy_from_slice(body), place)), 1_764_500_000_000 + call).unwrap()
+    draft
+        .ended(CallId(call), Some(3), Some((Bytes::copy_from_slice(body), place)), 1_764_500_000_000 + call)
+        .unwrap()
 }
 
 #[test]
