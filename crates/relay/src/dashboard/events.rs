@@ -8,7 +8,8 @@
 //!
 //! The id is `RUN-CHANGE`, behind the last of the calls that changed together: whoever comes back with it, as
 //! `Last-Event-ID` or as `since`, gets what came after. A call that changed twice meanwhile is told once. Nothing is kept
-//! for a listener: one that does not read is not asked, and reads later how things are then.
+//! for a listener: one that does not read is not asked, and reads later how things are then. Nobody reads thousands of calls
+//! a second, so that after many the next are told a little later, together.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -32,6 +33,8 @@ use crate::words::{door, lang};
 const STATUS: Duration = Duration::from_secs(1);
 /// After so much silence there is a sign of life: whoever has gone is noticed by it.
 const SILENCE: Duration = Duration::from_secs(15);
+/// So much later the next are told for each call that was.
+const EACH: Duration = Duration::from_micros(200);
 /// What a browser waits before it comes back, in milliseconds.
 const COME_BACK_MS: u32 = 2_000;
 
@@ -68,6 +71,8 @@ struct Feed {
     /// The last status, without what only time changes.
     status: Value,
     status_due: Instant,
+    /// Calls are told then, and not before.
+    calls_due: Instant,
     heard: Instant,
 }
 
@@ -84,6 +89,7 @@ impl Feed {
             has_begun: false,
             status: Value::Null,
             status_due: now,
+            calls_due: now,
             heard: now,
         }
     }
@@ -113,7 +119,9 @@ impl Feed {
             if Instant::now() >= silent {
                 return ":\n\n".to_owned();
             }
+            let calls_due = self.calls_due;
             let changed = async {
+                tokio::time::sleep_until(calls_due).await;
                 match &mut self.changes {
                     // The recorder lives as long as the relay does.
                     Some(changes) => drop(changes.changed().await),
@@ -138,7 +146,10 @@ impl Feed {
             // Writing to a text cannot fail.
             let _always = write!(to, "retry: {COME_BACK_MS}\nevent: hello\ndata: {hello}\n\n");
         }
-        if let (Some(recorder), Some(changes)) = (&self.shared.recorder, &mut self.changes) {
+        let now = Instant::now();
+        if now >= self.calls_due
+            && let (Some(recorder), Some(changes)) = (&self.shared.recorder, &mut self.changes)
+        {
             changes.borrow_and_update();
             let (last, calls) = recorder.recent().since(self.seen);
             for (nth, call) in calls.iter().enumerate() {
@@ -149,9 +160,10 @@ impl Feed {
                 let _always = write!(to, "event: call\ndata: {record}\n\n");
             }
             self.seen = last;
+            self.calls_due = now + EACH * u32::try_from(calls.len()).unwrap_or(u32::MAX);
         }
-        if Instant::now() >= self.status_due {
-            self.status_due = Instant::now() + STATUS;
+        if now >= self.status_due {
+            self.status_due = now + STATUS;
             let mut page = self.page();
             let told = page.to_string();
             for passing in ["now", "uptime_s"] {

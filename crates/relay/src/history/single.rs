@@ -16,10 +16,16 @@ const KEPT: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Single(Mutex<Seen>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Seen {
     kept: Vec<(Moment, u64, Event)>,
     before: Assembler,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self { kept: Vec::with_capacity(KEPT), before: Assembler::default() }
+    }
 }
 
 impl Seen {
