@@ -106,11 +106,11 @@ pub enum Said {
 ///
 /// # Errors
 /// [`Answer`] to be given in its place.
-pub fn read(line: &str) -> Result<Asked, Answer> {
+pub fn read(line: &str) -> Result<Asked, Box<Answer>> {
     serde_json::from_str(line).map_err(|error| {
         let asked = serde_json::from_str::<Value>(line).unwrap_or_default();
         let id = asked.get("id").cloned().unwrap_or_default();
-        Answer { id, ..unread(error) }
+        Box::new(Answer { id, ..unread(error) })
     })
 }
 

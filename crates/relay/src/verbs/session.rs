@@ -74,9 +74,10 @@ async fn hold(flags: &Flags, options: &cli::Session) -> Result<u8, Failure> {
                 () = signals.terminated() => None,
             };
             let Some(line) = line else { break };
-            let answer = match line.map_err(unread).and_then(|line| read(&line)) {
-                Ok(asked) => held.answer(asked).await,
-                Err(unread) => unread,
+            let answer = match line.map(|line| read(&line)) {
+                Ok(Ok(asked)) => held.answer(asked).await,
+                Ok(Err(unread)) => *unread,
+                Err(why) => unread(why),
             };
             if !say(&answer) {
                 break;
