@@ -14,12 +14,22 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from upstream import Seen, Upstream, busy, reply, stream
+from upstream import Seen, Upstream, busy, drops, reply, stream
 
 import steady_relay
-from steady_relay import DirectWarning, Relay, RelayError, RelayNotStarted, Session
+from steady_relay import (
+    DirectWarning,
+    Relay,
+    RelayError,
+    RelayNotStarted,
+    ResendRefused,
+    Session,
+    TotalTimeoutExceeded,
+    report_of,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
 
@@ -398,18 +408,168 @@ def test_a_relay_that_others_stop_is_replaced(home: Path) -> None:
         assert not relay.joined and session.get(up.url).status_code == 200
 
 
-def test_a_call_that_is_held_survives_the_end_of_its_relay(home: Path) -> None:
-    with Upstream(busy(retry_after="60"), reply(200, {"ok": 1})) as up, serving(home) as served:
-        with Relay() as relay, Session(relay=relay) as session:
-            assert relay.joined
-            answers = []
-            caller = threading.Thread(target=lambda: answers.append(session.post(up.url, json={"n": 1})))
-            caller.start()
-            assert until(lambda: bool(relay.stats().held))
-            served.terminate()
-            caller.join(20)
-            assert [answer.json() for answer in answers] == [{"ok": 1}]
-            assert not relay.joined and [seen.body for seen in up.seen] == [b'{"n": 1}'] * 2
+def held_while_its_relay_is_stopped(relay: Relay, stop: Callable[[], None], url: str, data: Any) -> list[Any]:
+    """What a call comes to that is held while its relay is stopped."""
+    ends: list[Any] = []
+
+    def asks() -> None:
+        with Session(relay=relay) as session:
+            try:
+                ends.append(session.post(f"{url}/v1/responses", data=data))
+            except RelayError as error:
+                ends.append(error)
+
+    caller = threading.Thread(target=asks)
+    caller.start()
+    assert until(lambda: bool(relay.stats().held))
+    stop()
+    caller.join(30)
+    assert not caller.is_alive()
+    return ends
+
+
+TURN = b'{"model":"gpt-x","input":"hi"}'
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_call_that_is_held_survives_the_end_of_its_relay(home: Path, own: bool) -> None:
+    with Upstream(busy(retry_after="2"), reply(200, {"ok": 1})) as up, serving(home) as served:
+        with Relay(own=own) as relay:
+            held = relay._held
+            assert held is not None and relay.joined is not own
+            stops = held._process.terminate if own else served.terminate
+            began = time.monotonic()
+            (answer,) = held_while_its_relay_is_stopped(relay, stops, up.url, TURN)
+            assert answer.json() == {"ok": 1} and [seen.body for seen in up.seen] == [TURN] * 2
+            # The service is asked when it said, and the report is that of the whole call.
+            report = report_of(answer)
+            assert report is not None and time.monotonic() - began >= 1.9 and 1.9 <= report.waited < 10
+            assert [(each.number, each.status) for each in report.attempts] == [(1, 503), (2, 200)]
+            assert relay._held is not held if own else not relay.joined
+
+
+def test_what_may_have_run_is_not_sent_again_by_the_next_relay(home: Path) -> None:
+    settings = home / "config.toml"
+    before = settings.read_text()
+    settings.write_text(before.replace('\nbase = "20ms"\ncap = "40ms"', '\nbase = "30s"\ncap = "30s"'))
+    try:
+        with Upstream(drops) as up, serving(home) as served, Relay() as relay:
+            (error,) = held_while_its_relay_is_stopped(relay, served.terminate, up.url, TURN)
+            assert isinstance(error, ResendRefused) and "may have run" in str(error)
+            assert len(up.seen) == len(error.attempts) == 1 and error.attempts[0].evidence == "maybe_ran"
+        # A body that cannot be read twice is not sent twice either.
+        with Upstream(busy(retry_after="60")) as up, serving(home) as served, Relay() as relay:
+            (error,) = held_while_its_relay_is_stopped(relay, served.terminate, up.url, iter([TURN]))
+            assert isinstance(error, TotalTimeoutExceeded) and "nothing of it runs" in str(error)
+            assert len(up.seen) == 1
+    finally:
+        settings.write_text(before)
+
+
+def test_answers_come_to_their_end_where_their_relay_is_stopped() -> None:
+    gate = threading.Event()
+    with Upstream(stream("data: 1\n\n", "data: 2\n\n", gate=gate)) as up, Relay(own=True) as relay:
+        with Session(relay=relay) as session:
+            going = session.get(f"{up.url}/stream", stream=True)
+            held = relay._held
+            assert held is not None
+            held._process.terminate()
+            assert until(lambda: not held.lives)
+            assert relay.stats().open == 0 and relay._held is not held
+            gate.set()
+            assert b"data: 2" in going.content
+            assert until(lambda: held.is_over)
+
+
+def test_where_a_relay_knows_the_process_no_more_another_is_found(home: Path) -> None:
+    with serving(home), Upstream() as up, Relay() as relay, Session(relay=relay) as session:
+        assert session.get(up.url).status_code == 200
+        held = relay._held
+        assert held is not None
+        # As after a restart in which somebody else was first.
+        relay._bases = {url: base.replace("/~", "/~0") for url, base in relay._bases.items() if base}
+        del relay._bases[up.url]
+        relay._bases[up.url] = f"{held.url.rpartition('~')[0]}~{'0' * 32}/to/u0"
+        held._process.kill()
+        assert until(lambda: not held.lives)
+        assert session.get(up.url).status_code == 200
+
+
+def test_one_that_is_closed_while_it_starts_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEADY_RELAY_PROGRAM", str(slow(tmp_path)))
+    monkeypatch.setattr(steady_relay._relay, "_ENDS", 0.1)
+    relay, said = Relay(own=True), []
+
+    def starts() -> None:
+        with pytest.raises(RelayError) as raised:
+            relay.environment()
+        said.append(str(raised.value))
+
+    thread = threading.Thread(target=starts)
+    thread.start()
+    assert until(lambda: relay._held is not None)
+    relay.close()
+    thread.join(20)
+    assert not thread.is_alive() and said
+
+
+def test_one_that_nobody_has_any_more_leaves_nothing() -> None:
+    before, threads = relays(), threading.active_count()
+    for _ in range(3):
+        Relay(own=True).stats()
+    gc.collect()
+    assert until(lambda: relays() == before and threading.active_count() == threads)
+
+
+def test_who_waited_for_a_start_that_fails_does_not_wait_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEADY_RELAY_PROGRAM", str(slow(tmp_path)))
+    for constant in ("_STARTS", "_ENDS"):
+        monkeypatch.setattr(steady_relay._relay, constant, 1.0)
+    relay, said = Relay(own=True), []
+
+    def asks() -> None:
+        with pytest.raises(RelayNotStarted) as raised:
+            relay.stats()
+        said.append(str(raised.value))
+
+    threads = [threading.Thread(target=asks) for _ in range(6)]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    # One start and its end take two seconds; six would take twelve.
+    assert len(said) == 6 and time.monotonic() - began < 8
+    relay.close()
+
+
+@pytest.mark.parametrize("when", ["atexit", "del"])
+def test_a_process_that_ends_starts_no_relay(when: str) -> None:
+    text = f"""
+import atexit, sys
+def late():
+    # What is registered first is called last, after what this package has to end.
+    ask()
+if {when!r} == "atexit":
+    atexit.register(late)
+import steady_relay
+def ask(steady_relay=steady_relay, out=sys.stdout):
+    try:
+        steady_relay.Session().get("http://127.0.0.1:1/")
+    except steady_relay.RelayError as error:
+        out.write(f"refused: {{error}}\\n")
+        out.flush()
+class Last:
+    def __del__(self, ask=ask):
+        ask()
+if {when!r} == "del":
+    last = Last()
+"""
+    process = program(text)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 0 and "this process is ending" in out
 
 
 def test_a_relay_that_is_killed_is_started_again() -> None:

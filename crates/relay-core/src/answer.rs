@@ -111,7 +111,9 @@ pub fn say(listener: &Listener<'_>, ending: &Ending) -> Say {
             Told::ByTransport => Say::Cut,
         },
         Ending::Refused(why, failure) => refuse(listener, *why, failure),
-        Ending::GaveUp(Stop::Draining, _) if listener.reported => stopping(listener),
+        Ending::GaveUp(Stop::Draining, failure) if listener.reported => {
+            stopping(listener, failure.as_deref())
+        }
         Ending::GaveUp(Stop::Draining, _) | Ending::ClientLeft => Say::Cut,
         Ending::GaveUp(Stop::CircuitsOpen, _) => shut_out(listener),
         Ending::GaveUp(stop, None) => unsent(listener, *stop),
@@ -198,8 +200,20 @@ fn shut_out(listener: &Listener<'_>) -> Say {
     own(listener, CIRCUITS_OPEN, &failure, stop_code(Stop::CircuitsOpen), &message)
 }
 
-/// The relay ends, and the call was waiting.
-fn stopping(listener: &Listener<'_>) -> Say {
+/// Whether what failed so may have run, as far as its evidence tells.
+fn may_have_run(failure: &Failure) -> bool {
+    match failure.evidence {
+        None | Some(Evidence::NeverSent | Evidence::Refused) => false,
+        Some(Evidence::Failed | Evidence::MaybeRan | Evidence::NoAnswer | Evidence::Committed) => true,
+    }
+}
+
+/// The relay ends, and the call was waiting: for a second send of what may have run, too.
+fn stopping(listener: &Listener<'_>, last: Option<&Failure>) -> Say {
+    let mut failures = std::iter::successors(last, |failure| failure.earlier.as_deref());
+    if let Some(failure) = failures.find(|failure| may_have_run(failure)) {
+        return refuse(listener, Why::MayHaveRun, failure);
+    }
     let lang = listener.lang;
     let failure = Failure::of_transport(Fault::NeverSent, Evidence::NeverSent);
     let message = words::lines(lang, &words::stopping(lang), "", &words::send_again(lang));

@@ -7,14 +7,15 @@ the same. So neither has to be installed, and neither is imported before it is u
 from __future__ import annotations
 
 import importlib
+import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _report, _wishes
-from ._relay import STOPS, Relay, connected
+from ._relay import MOMENT, STOPS, Relay, connected
 from ._report import CallReport
 from ._wishes import Time, Wishes
-from .errors import CallFailed, NotCarried, in_library, is_stopping, kind_of, words
+from .errors import CallFailed, NotCarried, goes_on, in_library, kind_of, words
 
 if TYPE_CHECKING:
     import httpx
@@ -89,9 +90,11 @@ class _Carrier:
             request.method, url, headers=headers, stream=request.stream, extensions=request.extensions
         )
 
-    def _report(self, response: Any) -> CallReport | None:
-        """Takes the report from where only we look for it."""
+    def _report(self, response: Any, before: CallReport | None) -> CallReport | None:
+        """Takes the report from where only we look for it; ``before``: the call goes on from that one."""
         report = _report.read(response.headers.get(_report.HEADER))
+        if report is not None:
+            report = report.after(before)
         if _report.HEADER in response.headers:
             del response.headers[_report.HEADER]
         response.extensions = {**response.extensions, "steady_relay": report}
@@ -118,19 +121,23 @@ class Transport(_Carrier, _Base):
         if base is None:
             return self._transport(request, "direct").handle_request(_for_service(request))
         transport, library = self._transport(request, "relay"), _library(request)
-        for stops_left in reversed(range(STOPS)):
+        before: CallReport | None = None
+        for stops in range(STOPS):
+            is_last = stops + 1 == STOPS
             try:
                 response = transport.handle_request(self._carried(base, request))
             except library.ConnectError:
                 # Nothing was sent, since nobody listened.
-                if not stops_left:
+                if is_last:
                     raise
             else:
-                report = self._report(response)
-                # It was stopped while the call waited, so that the next one takes it up.
-                if not is_stopping(report) or not stops_left or not _rewinds(library, request):
+                report = self._report(response, before)
+                if report is None or not goes_on(report) or is_last or not _rewinds(library, request):
                     break
                 response.close()
+                before = report
+                # As it would have waited there; a relay that begins is given a moment.
+                time.sleep(max(report.left, stops * MOMENT))
             self._relay.lost(base)
             base = self._relay.base(_wishes.origin(str(request.url))) or ""
         kind = self._kind(report)
@@ -182,19 +189,23 @@ class AsyncTransport(_Carrier, _AsyncBase):
         if base is None:
             return await self._transport(request, "direct").handle_async_request(_for_service(request))
         transport, library = self._transport(request, "relay"), _library(request)
-        for stops_left in reversed(range(STOPS)):
+        before: CallReport | None = None
+        for stops in range(STOPS):
+            is_last = stops + 1 == STOPS
             try:
                 response = await transport.handle_async_request(self._carried(base, request))
             except library.ConnectError:
                 # Nothing was sent, since nobody listened.
-                if not stops_left:
+                if is_last:
                     raise
             else:
-                report = self._report(response)
-                # It was stopped while the call waited, so that the next one takes it up.
-                if not is_stopping(report) or not stops_left or not _rewinds(library, request):
+                report = self._report(response, before)
+                if report is None or not goes_on(report) or is_last or not _rewinds(library, request):
                     break
                 await response.aclose()
+                before = report
+                # As it would have waited there; a relay that begins is given a moment.
+                await _sleep(max(report.left, stops * MOMENT))
             await _apart(self._relay.lost, base)
             base = await self._base(request) or ""
         kind = self._kind(report)
@@ -237,6 +248,12 @@ class AsyncTransport(_Carrier, _AsyncBase):
         trace: TracebackType | None = None,
     ) -> None:
         await self.aclose()
+
+
+async def _sleep(seconds: float) -> None:
+    import anyio
+
+    await anyio.sleep(seconds)
 
 
 async def _apart(work: Any, *arguments: Any) -> Any:

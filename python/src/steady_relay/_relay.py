@@ -16,6 +16,7 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,8 +38,9 @@ _PIECE = 64 * 1024
 _FIRST = 16 * 1024 * 1024
 #: The longest question that it reads.
 _LONGEST = 32 * 1024
-#: How many relays one after the other may be lost to a call.
+#: How many relays one after the other may be lost to a call, and what is waited longer for each, in seconds.
 STOPS = 8
+MOMENT = 0.1
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,10 @@ class Statistics:
     all_sends: int
 
 
+#: Why none is started.
+_OVER = "this process is ending, and starts no relay any more"
+
+
 class Relay:
     """A relay that this process uses, started when it is first needed.
 
@@ -87,6 +93,8 @@ class Relay:
         port: int | None = None,
         client: str | None = None,
     ) -> None:
+        if _is_over:
+            raise RelayError(_OVER)
         options = ["--own"] if own else []
         given = (("--profile", profile), ("--config", config), ("--port", port), ("--client", client or _name()))
         for flag, value in given:
@@ -96,11 +104,19 @@ class Relay:
         self._options = options
         # A handler of a signal may need it in the middle of anything.
         self._lock = threading.RLock()
-        self._held: _Held | None = None
+        self._kept = _Kept()
         self._closed = False
+        #: When a start failed last, and how, for all who waited for it.
+        self._failed: tuple[float, RelayNotStarted] | None = None
         #: What reaches each service; ``None``: that is the relay itself.
         self._bases: dict[str, str | None] = {}
         _relays.add(self)
+        # One that nobody has any more leaves nothing behind.
+        weakref.finalize(self, self._kept.leave).atexit = False
+
+    @property
+    def _held(self) -> _Held | None:
+        return self._kept.held
 
     @classmethod
     def shared(cls) -> Relay:
@@ -185,11 +201,12 @@ class Relay:
         # Whoever has the lock may wait for a program that does not start: that one ends all the same.
         has_lock = self._lock.acquire(timeout=1.0)
         try:
-            held, self._held, self._closed, self._bases = self._held, None, True, {}
+            self._closed, self._bases = True, {}
+            ending = self._kept.take()
         finally:
             if has_lock:
                 self._lock.release()
-        if held is not None:
+        for held in ending:
             held.end()
 
     def __enter__(self) -> Relay:
@@ -209,39 +226,58 @@ class Relay:
         held = self._held
         return f"<Relay {'not started' if held is None else 'joined' if held.joined else 'own'}>"
 
-    def _running(self) -> _Held:
-        """The program, started where none is; the lock is held."""
+    def _running(self, asked: float | None = None) -> _Held:
+        """The program, started where none is; the lock is held, and was waited for since ``asked``."""
+        held = self._kept.held
+        if held is not None and not held.lives:
+            # Somebody ended it. What it told holds no more.
+            held, self._bases = None, {}
+            self._kept.parts()
         if self._closed:
             raise RelayError("this relay was closed")
-        if self._held is not None and not self._held.lives:
-            # Somebody ended it. What it told holds no more.
-            held, self._held, self._bases = self._held, None, {}
-            held.end()
-        if self._held is None:
+        if _is_over:
+            raise RelayError(_OVER)
+        if held is None:
+            if self._failed is not None and asked is not None and asked < self._failed[0]:
+                raise RelayNotStarted(str(self._failed[1]))
             # A fork waits for this much, so that a child knows what is not its own.
             with _starting:
-                held = self._held = _Held(self._options)
-            try:
-                held.begins()
-            except BaseException:
-                self._held = None
-                held.end()
-                raise
-        return self._held
+                held = self._kept.held = _Held(self._options)
+        try:
+            held.is_ready()
+        except RelayNotStarted as error:
+            self._failed = (time.monotonic(), error)
+            self._gives_up(held)
+            raise
+        except BaseException:
+            self._gives_up(held)
+            raise
+        if self._closed:
+            raise RelayError("this relay was closed")
+        return held
+
+    def _gives_up(self, held: _Held) -> None:
+        if self._kept.held is held:
+            self._kept.held = None
+        held.end()
 
     def _ask(self, question: Mapping[str, Any]) -> tuple[dict[str, str | None], dict[str, Any]]:
         """The answer, and the bases that were known to whoever gave it."""
+        asked = time.monotonic()
         for tries_left in (1, 0):
             with self._lock:
-                held, bases = self._running(), self._bases
+                held, bases = self._running(asked), self._bases
             try:
                 told = held.ask(question)
                 break
-            except _Gone as error:
-                # It hangs, or has ended.
-                held._gone = True
-                if not tries_left:
-                    raise RelayError("the relay does not answer") from error
+            except _Hangs:
+                held.end()
+                why: Exception = RelayError("the relay does not answer")
+            except _Gone:
+                # It has ended, or is about to.
+                why = RelayError("the relay has ended")
+            if not tries_left:
+                raise why
         if "error" in told:
             raise NotCarried(str(told["error"]))
         return bases, told
@@ -249,14 +285,43 @@ class Relay:
     def _after_fork(self) -> None:
         """In a child: the relay is the parent's, and must end with it and not with us."""
         self._lock = threading.RLock()
-        held, self._held = self._held, None
         self._bases = {}
-        if held is not None:
+        for held in self._kept.take():
             held.forget()
 
 
 class _Gone(Exception):
-    """The program does not answer any more."""
+    """The program has ended, or said that it will."""
+
+
+class _Hangs(_Gone):
+    """The program does not answer in time."""
+
+
+class _Kept:
+    """The program of a relay, and those before it whose calls come to their end just now."""
+
+    def __init__(self) -> None:
+        self.held: _Held | None = None
+        self._parting: list[_Held] = []
+
+    def parts(self) -> None:
+        """The one that is held ends by itself."""
+        held, self.held = self.held, None
+        self._parting = [parting for parting in self._parting if not parting.is_over]
+        if held is not None:
+            self._parting.append(held)
+
+    def take(self) -> list[_Held]:
+        """All of them, to be ended."""
+        held, self.held = self.held, None
+        parting, self._parting = self._parting, []
+        return parting if held is None else [*parting, held]
+
+    def leave(self) -> None:
+        """Nobody has them any more: their input ends, and is waited for elsewhere."""
+        for held in self.take():
+            held.leave()
 
 
 class _Held:
@@ -294,30 +359,42 @@ class _Held:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
 
+        threading.Thread(target=self._read, name="steady-relay", daemon=True).start()
+
     @property
     def lives(self) -> bool:
-        """Whether nothing tells that it has ended."""
+        """Whether nothing tells that it has ended, or will."""
         return not self._gone
 
-    def begins(self) -> None:
-        """Waits until it says that it is ready."""
-        threading.Thread(target=self._read, name="steady-relay", daemon=True).start()
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self._process.returncode is not None
+
+    def is_ready(self) -> None:
+        """Waits until it has said that it is ready."""
+        if self.url:
+            return
         try:
             ready = self._first.get(timeout=_STARTS)
         except queue.Empty:
             raise RelayNotStarted(f"{self._command[0]} said nothing within {_STARTS:.0f} s") from None
+        # Whoever else waits for it, in a handler of a signal, reads it as well.
+        self._first.put(ready)
         if ready is None:
             raise RelayNotStarted(f"{self._command[0]} ended before it said anything")
-        if "error" in ready:
-            raise RelayNotStarted(str(ready["error"]))
+        error = ready.get("error")
+        if isinstance(error, str):
+            raise RelayNotStarted(error)
         url, joined, notices = ready.get("url"), ready.get("joined"), ready.get("notices")
-        if ready.get("v") != 1 or not isinstance(url, str) or not isinstance(joined, bool):
+        if ready.get("v") != 1 or not isinstance(url, str) or not url or not isinstance(joined, bool):
             raise RelayNotStarted(
                 f"{self._command[0]} is no steady-relay that this package knows: it said {ready!r:.200}"
             )
-        self.url, self.joined = url, joined
-        for notice in notices if isinstance(notices, list) else []:
-            _log.info("%s", notice)
+        if not self.url:
+            self.url, self.joined = url, joined
+            for notice in notices if isinstance(notices, list) else []:
+                _log.info("%s", notice)
 
     def ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
         number = next(self._numbers)
@@ -332,7 +409,11 @@ class _Held:
                     raise _Gone
                 self._input.write(line)
             told = answer.get(timeout=_ANSWERS)
-        except (OSError, ValueError, queue.Empty) as error:
+        except queue.Empty as error:
+            raise _Hangs from error
+        except (OSError, ValueError) as error:
+            # Nobody reads any more, which the thread learns in a moment.
+            self._gone = True
             raise _Gone from error
         finally:
             self._asked.pop(number, None)
@@ -356,6 +437,8 @@ class _Held:
                 if is_first:
                     is_first = False
                     self._first.put(told)
+                elif told.get("stopping") is True:
+                    self._ends()
                 elif (asked := self._asked.get(told.get("id", 0))) is not None:
                     asked.put(told)
             if len(rest) > _FIRST:
@@ -363,16 +446,31 @@ class _Held:
                 break
         if is_first and rest:
             self._first.put(_told(rest))
-        self._gone = True
         self._first.put(None)
-        for waiting in list(self._asked.values()):
-            waiting.put(None)
+        self._ends()
         with contextlib.suppress(OSError):
             self._output.close()
+        # It ends now, if it has not: its input is of no use to it any more. Nobody may be writing to it.
+        with self._writes, contextlib.suppress(OSError):
+            self._input.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_ENDS)
+
+    def _ends(self) -> None:
+        """Nothing more is answered."""
+        self._gone = True
+        for waiting in list(self._asked.values()):
+            waiting.put(None)
+
+    def leave(self) -> None:
+        """Its input ends, and with that it does; that is not waited for here."""
+        self._gone = True
+        with self._writes, contextlib.suppress(OSError):
+            self._input.close()
 
     def end(self) -> None:
         self._gone = True
-        with contextlib.suppress(OSError):
+        with self._writes, contextlib.suppress(OSError):
             self._input.close()
         try:
             self._process.wait(_ENDS)
@@ -418,6 +516,8 @@ def _environment() -> dict[str, str]:
 
 _relays: weakref.WeakSet[Relay] = weakref.WeakSet()
 _shared: Relay | None = None
+#: The process ends; a thread that was begun now might be waited for without end.
+_is_over = False
 _shared_lock = threading.RLock()
 #: Held while a program is being started, and by whoever forks.
 _starting = threading.RLock()
@@ -436,6 +536,8 @@ def _after_fork() -> None:
 
 
 def _at_exit() -> None:
+    global _is_over
+    _is_over = True
     for relay in list(_relays):
         relay.close()
 

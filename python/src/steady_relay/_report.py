@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 #: Asks for the report, and carries it.
@@ -27,6 +27,8 @@ class Attempt:
     fault: str | None
     #: The code that the service gave, or how the connection ended.
     code: str | None
+    #: What that proves, in a word of `docs/faults.md`; ``None`` where it is definite, or nothing went wrong.
+    evidence: str | None
     #: Whether the send before may have run as well.
     may_run_twice: bool
 
@@ -52,10 +54,27 @@ class CallReport:
     model: str | None
     upstream: str | None
 
+    #: How much longer it would have waited before its next send, in seconds, where it was ended before.
+    left: float = 0.0
+
     @property
     def failed(self) -> bool:
         """Whether the relay gave it up, or refused to send it again."""
         return self.outcome in ("gave_up", "refused")
+
+    @property
+    def may_have_run(self) -> bool:
+        """Whether a send that failed may have run at the service all the same."""
+        proof = ("never_sent", "refused")
+        return any(attempt.evidence is not None and attempt.evidence not in proof for attempt in self.attempts)
+
+    def after(self, before: CallReport | None) -> CallReport:
+        """The same, of a call that went on from that one."""
+        if before is None:
+            return self
+        many = len(before.attempts)
+        attempts = tuple(replace(attempt, number=attempt.number + many) for attempt in self.attempts)
+        return replace(self, attempts=before.attempts + attempts, waited=before.waited + before.left + self.waited)
 
 
 def read(line: str | None) -> CallReport | None:
@@ -76,7 +95,14 @@ def read(line: str | None) -> CallReport | None:
         attempts=tuple(_attempt(send) for send in call.get("sends", []) if "began" in send),
         model=call.get("model"),
         upstream=call.get("upstream"),
+        left=_left(call.get("sends", [])),
     )
+
+
+def _left(sends: Sequence[Mapping[str, Any]]) -> float:
+    """What is left of the wait for a send that did not begin."""
+    wait = (sends[-1].get("wait") or {}) if sends and "began" not in sends[-1] else {}
+    return max(0.0, (_seconds(wait.get("planned")) or 0.0) - (_seconds(wait.get("took")) or 0.0))
 
 
 def _attempt(send: Mapping[str, Any]) -> Attempt:
@@ -89,6 +115,7 @@ def _attempt(send: Mapping[str, Any]) -> Attempt:
         status=send.get("status"),
         fault=failed.get("fault"),
         code=failed.get("code"),
+        evidence=failed.get("evidence"),
         may_run_twice=bool(send.get("may_run_twice")),
     )
 

@@ -7,6 +7,7 @@ hooks. Only the connection leads to the relay, below all that, in :class:`Adapte
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -18,10 +19,10 @@ from requests.utils import get_environ_proxies, rewind_body, select_proxy, shoul
 from urllib3.exceptions import NewConnectionError
 
 from . import _report, _wishes
-from ._relay import STOPS, Relay, connected
+from ._relay import MOMENT, STOPS, Relay, connected
 from ._report import CallReport
 from ._wishes import Time, Wishes
-from .errors import NotCarried, is_stopping, kind_of, words
+from .errors import NotCarried, goes_on, kind_of, words
 
 #: How a relay's report is kept with a response.
 _REPORT = "_steady_relay_report"
@@ -101,18 +102,26 @@ class Adapter(HTTPAdapter):
             _wishes.goes_direct(url, why)
         if base is None:
             return super().send(_for_service(request), stream, timeout, verify, cert, proxies)
-        for stops_left in reversed(range(STOPS)):
+        before: CallReport | None = None
+        for stops in range(STOPS):
+            is_last = stops + 1 == STOPS
             try:
                 response = self._carry(base, request, stream, timeout)
             except requests.exceptions.ConnectionError as error:
                 # Nothing was sent, since nobody listened.
-                if not _nobody_listens(error) or not stops_left:
+                if not _nobody_listens(error) or is_last:
                     raise
             else:
-                # It was stopped while the call waited, so that the next one takes it up.
-                if not is_stopping(report_of(response)) or not stops_left or not _rewinds(request):
+                report = report_of(response)
+                if report is not None and before is not None:
+                    report = report.after(before)
+                    setattr(response, _REPORT, report)
+                if report is None or not goes_on(report) or is_last or not _rewinds(request):
                     break
                 response.close()
+                before = report
+                # As it would have waited there; a relay that begins is given a moment.
+                time.sleep(max(report.left, stops * MOMENT))
             relay.lost(base)
             base = relay.base(_wishes.origin(url)) or ""
         self._judge(response)

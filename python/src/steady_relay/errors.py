@@ -134,6 +134,8 @@ def kind_of(report: CallReport) -> type[CallFailed] | None:
     """The error for a call that ended like this; ``None`` where it ended with an answer."""
     why = report.why or ""
     if report.outcome == "gave_up":
+        if why == "stopping" and report.may_have_run:
+            return ResendRefused
         return _GAVE_UP.get(why, MaxRetriesExceeded)
     if report.outcome == "refused":
         return _REFUSED.get(why, ResendRefused)
@@ -145,9 +147,13 @@ def kind_of(report: CallReport) -> type[CallFailed] | None:
     return None
 
 
-def is_stopping(report: CallReport | None) -> bool:
-    """Whether the relay was stopped while the call waited, and nothing of it runs at the service."""
-    return report is not None and report.by_relay and (report.outcome, report.why) == ("gave_up", "stopping")
+def goes_on(report: CallReport | None) -> bool:
+    """Whether the call may go on at another relay: this one was stopped while it waited, or knows this process no more,
+    and nothing of the call can have run at the service."""
+    if report is None or not report.by_relay:
+        return False
+    ended = (report.outcome, report.why)
+    return ended == ("turned_away", "no_session") or (ended == ("gave_up", "stopping") and not report.may_have_run)
 
 
 def words(report: CallReport, status: int, said: str | None) -> str:

@@ -174,6 +174,11 @@ fn who_is_told_how_it_went_is_told_of_a_cut_in_words() {
         (Ending::GaveUp(Stop::Draining, Some(Box::new(busy()))), "503 json relay_stopping, no retry", "cut"),
         (Ending::GaveUp(Stop::Draining, None), "503 json relay_stopping, no retry", "cut"),
         (
+            Ending::GaveUp(Stop::Draining, Some(Box::new(lost("closed")))),
+            "502 json upstream_closed_before_response, no retry",
+            "cut",
+        ),
+        (
             refused(Why::MayHaveRun, lost("closed")),
             "502 json upstream_closed_before_response, no retry",
             "429 json upstream_closed_before_response, no retry",

@@ -25,6 +25,14 @@ pub struct Ready {
     pub notices: Vec<String>,
 }
 
+/// The last line, where somebody stops it while its input goes on: nothing more is answered, and calls that are under way
+/// come to their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Stopping {
+    /// Always true.
+    pub stopping: bool,
+}
+
 /// Where the relay of a session is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Placed {

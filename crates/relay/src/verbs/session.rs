@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 use steady_relay::cli::{self, Flags};
 use steady_relay::run::join::{Joined, NotJoined, Running};
-use steady_relay::run::lines::{Answer, Asked, Placed, Ready, Said, VERSION, read, unread};
+use steady_relay::run::lines::{Answer, Asked, Placed, Ready, Said, Stopping, VERSION, read, unread};
 use steady_relay::run::{RelayAddr, SessionKey};
 use steady_relay::sessions::said::{NamedUrl, Page, Sums, VERSION as SESSIONS, Wanted};
 use steady_relay::sessions::{Holder, MOST_UPSTREAMS, forwarding};
@@ -67,11 +67,15 @@ async fn hold(flags: &Flags, options: &cli::Session) -> Result<u8, Failure> {
     let (lines, mut asked) = mpsc::channel(16);
     // A thread of its own: it may wait for ever, and nobody waits for it.
     std::thread::spawn(move || read_lines(&lines));
+    let mut is_stopped = false;
     if say(&ready) {
         loop {
             let line = tokio::select! {
                 line = asked.recv() => line,
-                () = signals.terminated() => None,
+                () = signals.terminated() => {
+                    is_stopped = true;
+                    None
+                }
             };
             let Some(line) = line else { break };
             let answer = match line.map(|line| read(&line)) {
@@ -84,7 +88,12 @@ async fn hold(flags: &Flags, options: &cli::Session) -> Result<u8, Failure> {
             }
         }
     }
-    held.end().await;
+    // Whoever asks from here on looks for another; calls that are answered just now come to their end.
+    if is_stopped && say(&Stopping { stopping: true }) {
+        held.drains(async { while asked.recv().await.is_some() {} }).await;
+    } else {
+        held.end().await;
+    }
     Ok(0)
 }
 
@@ -302,15 +311,21 @@ impl Held<'_> {
     }
 
     /// Lets go. Nobody is left to be answered.
-    async fn end(self) {
+    async fn end(mut self) {
+        self.sessions.clear();
+        self.drains(std::future::ready(())).await;
+    }
+
+    /// Lets go once the calls of its own relay have ended, or `hurry` is ready.
+    async fn drains(self, hurry: impl Future<Output = ()>) {
         let Self { relay, sessions, .. } = self;
-        drop(sessions);
         if let Some(At::Own(own, _)) = relay {
             let OwnRelay { relay, log, recorder } = *own;
-            relay.drain(std::future::ready(())).await;
+            relay.drain(hurry).await;
             recorder.close();
             log.close();
         }
+        drop(sessions);
     }
 }
 
