@@ -72,9 +72,16 @@ class CallReport:
         """The same, of a call that went on from that one."""
         if before is None:
             return self
-        many = len(before.attempts)
-        attempts = tuple(replace(attempt, number=attempt.number + many) for attempt in self.attempts)
-        return replace(self, attempts=before.attempts + attempts, waited=before.waited + before.left + self.waited)
+        many, spent = len(before.attempts), before.waited + before.left
+        attempts = tuple(
+            replace(
+                attempt,
+                number=attempt.number + many,
+                began=None if attempt.began is None else attempt.began + spent,
+            )
+            for attempt in self.attempts
+        )
+        return replace(self, attempts=before.attempts + attempts, waited=spent + self.waited)
 
 
 def read(line: str | None) -> CallReport | None:
