@@ -322,7 +322,7 @@ async fn a_stream_begins_early_for_whoever_stands_in_line() {
     let (count, rest) = beats(&answer);
     assert!(count >= 3, "{}", answer.text());
     let rest = String::from_utf8(rest).unwrap();
-    assert!(rest.contains(" was short of capacity, with others") && rest.ends_with("}\n\n"), "{rest}");
+    assert!(rest.contains(" was short of capacity for all of the ") && rest.ends_with("}\n\n"), "{rest}");
     assert!(bench.story(4).await.ends_with("opened, line, gave_up"));
     busy.door.release();
     busy.back.release();
