@@ -192,13 +192,13 @@ async fn look(address: String) -> Result<()> {
     Ok(())
 }
 
-/// Reads the metrics every second, over one connection, as Prometheus does at most.
+/// Reads the metrics every second, as Prometheus does at most; over a connection for each, since none lasts longer than a
+/// minute.
 async fn scrape(address: String) -> Result<()> {
     let asked = format!("GET /metrics HTTP/1.1\r\nhost: {address}\r\n\r\n");
-    let mut client = Client::connect(&address).await?;
     loop {
         let began = Instant::now();
-        client.ask(asked.as_bytes()).await?;
+        Client::connect(&address).await?.ask(asked.as_bytes()).await?;
         tokio::time::sleep(Duration::from_secs(1).saturating_sub(began.elapsed())).await;
     }
 }
