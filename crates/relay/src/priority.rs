@@ -1,8 +1,8 @@
 //! How much of the processor a thread gets where all want it.
 
-/// How far a thread steps back: it gets a thirtieth of what another gets, where none is free (nice, sched(7)).
+/// How far a thread steps back: it gets a tenth of what another gets, where none is free (nice, sched(7)).
 #[cfg(target_os = "linux")]
-const BACK: i32 = 15;
+const BACK: i32 = 10;
 
 /// The calling thread gives way to all others from now on: telling of calls must not slow them. Elsewhere than on Linux a
 /// thread cannot do that for itself alone, and nothing changes.
