@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _report, _wishes
-from ._relay import MOMENT, STOPS, Relay, connected
+from ._relay import Relay, connected
 from ._report import CallReport
 from ._wishes import Time, Wishes
-from .errors import CallFailed, NotCarried, goes_on, in_library, kind_of, words
+from .errors import STOPS, CallFailed, NotCarried, in_library, kind_of, pause, words
 
 if TYPE_CHECKING:
     import httpx
@@ -123,21 +123,20 @@ class Transport(_Carrier, _Base):
         transport, library = self._transport(request, "relay"), _library(request)
         before: CallReport | None = None
         for stops in range(STOPS):
-            is_last = stops + 1 == STOPS
             try:
                 response = transport.handle_request(self._carried(base, request))
             except library.ConnectError:
                 # Nothing was sent, since nobody listened.
-                if is_last:
+                if stops + 1 == STOPS:
                     raise
             else:
                 report = self._report(response, before)
-                if report is None or not goes_on(report) or is_last or not _rewinds(library, request):
+                seconds = pause(report, stops, lambda: _rewinds(library, request))
+                if seconds is None:
                     break
                 response.close()
                 before = report
-                # As it would have waited there; a relay that begins is given a moment.
-                time.sleep(max(report.left, stops * MOMENT))
+                time.sleep(seconds)
             self._relay.lost(base)
             base = self._relay.base(_wishes.origin(str(request.url))) or ""
         kind = self._kind(report)
@@ -191,21 +190,20 @@ class AsyncTransport(_Carrier, _AsyncBase):
         transport, library = self._transport(request, "relay"), _library(request)
         before: CallReport | None = None
         for stops in range(STOPS):
-            is_last = stops + 1 == STOPS
             try:
                 response = await transport.handle_async_request(self._carried(base, request))
             except library.ConnectError:
                 # Nothing was sent, since nobody listened.
-                if is_last:
+                if stops + 1 == STOPS:
                     raise
             else:
                 report = self._report(response, before)
-                if report is None or not goes_on(report) or is_last or not _rewinds(library, request):
+                seconds = pause(report, stops, lambda: _rewinds(library, request))
+                if seconds is None:
                     break
                 await response.aclose()
                 before = report
-                # As it would have waited there; a relay that begins is given a moment.
-                await _sleep(max(report.left, stops * MOMENT))
+                await _sleep(seconds)
             await _apart(self._relay.lost, base)
             base = await self._base(request) or ""
         kind = self._kind(report)

@@ -38,9 +38,6 @@ _PIECE = 64 * 1024
 _FIRST = 16 * 1024 * 1024
 #: The longest question that it reads.
 _LONGEST = 32 * 1024
-#: How many relays one after the other may be lost to a call, and what is waited longer for each, in seconds.
-STOPS = 8
-MOMENT = 0.1
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from requests.utils import get_environ_proxies, rewind_body, select_proxy, shoul
 from urllib3.exceptions import NewConnectionError
 
 from . import _report, _wishes
-from ._relay import MOMENT, STOPS, Relay, connected
+from ._relay import Relay, connected
 from ._report import CallReport
 from ._wishes import Time, Wishes
-from .errors import NotCarried, goes_on, kind_of, words
+from .errors import STOPS, NotCarried, kind_of, pause, words
 
 #: How a relay's report is kept with a response.
 _REPORT = "_steady_relay_report"
@@ -104,24 +104,23 @@ class Adapter(HTTPAdapter):
             return super().send(_for_service(request), stream, timeout, verify, cert, proxies)
         before: CallReport | None = None
         for stops in range(STOPS):
-            is_last = stops + 1 == STOPS
             try:
                 response = self._carry(base, request, stream, timeout)
             except requests.exceptions.ConnectionError as error:
                 # Nothing was sent, since nobody listened.
-                if not _nobody_listens(error) or is_last:
+                if not _nobody_listens(error) or stops + 1 == STOPS:
                     raise
             else:
                 report = report_of(response)
                 if report is not None and before is not None:
                     report = report.after(before)
                     setattr(response, _REPORT, report)
-                if report is None or not goes_on(report) or is_last or not _rewinds(request):
+                seconds = pause(report, stops, lambda: _rewinds(request))
+                if seconds is None:
                     break
                 response.close()
                 before = report
-                # As it would have waited there; a relay that begins is given a moment.
-                time.sleep(max(report.left, stops * MOMENT))
+                time.sleep(seconds)
             relay.lost(base)
             base = relay.base(_wishes.origin(url)) or ""
         self._judge(response)
@@ -223,15 +222,6 @@ class Session(requests.Session):
         def get(  # type: ignore[override]
             self, url: str, *, patience: Time | None = None, profile: str | None = None, **kwargs: Any
         ) -> requests.Response: ...
-        def options(  # type: ignore[override]
-            self, url: str, *, patience: Time | None = None, profile: str | None = None, **kwargs: Any
-        ) -> requests.Response: ...
-        def head(  # type: ignore[override]
-            self, url: str, *, patience: Time | None = None, profile: str | None = None, **kwargs: Any
-        ) -> requests.Response: ...
-        def delete(  # type: ignore[override]
-            self, url: str, *, patience: Time | None = None, profile: str | None = None, **kwargs: Any
-        ) -> requests.Response: ...
         def post(  # type: ignore[override]
             self,
             url: str,
@@ -251,15 +241,9 @@ class Session(requests.Session):
             profile: str | None = None,
             **kwargs: Any,
         ) -> requests.Response: ...
-        def patch(  # type: ignore[override]
-            self,
-            url: str,
-            data: Any = None,
-            *,
-            patience: Time | None = None,
-            profile: str | None = None,
-            **kwargs: Any,
-        ) -> requests.Response: ...
+
+        options = head = delete = get  # type: ignore[assignment]
+        patch = put  # type: ignore[assignment]
 
 
 class CodexRetrySession(Session):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import requests
@@ -147,13 +148,26 @@ def kind_of(report: CallReport) -> type[CallFailed] | None:
     return None
 
 
-def goes_on(report: CallReport | None) -> bool:
-    """Whether the call may go on at another relay: this one was stopped while it waited, or knows this process no more,
-    and nothing of the call can have run at the service."""
-    if report is None or not report.by_relay:
-        return False
+#: How many relays one after the other may be lost to a call, and what is waited longer for each, in seconds.
+STOPS = 8
+_MOMENT = 0.1
+
+
+def pause(report: CallReport | None, stops: int, rewinds: Callable[[], bool]) -> float | None:
+    """How many seconds it is until the call goes on at another relay, having lost ``stops`` of them before; ``None``:
+    this is its end.
+
+    It goes on where the relay was stopped while it waited, or knows this process no more, where nothing of it can have
+    run at the service, and where its body can be sent again.
+    """
+    if report is None or not report.by_relay or stops + 1 == STOPS:
+        return None
     ended = (report.outcome, report.why)
-    return ended == ("turned_away", "no_session") or (ended == ("gave_up", "stopping") and not report.may_have_run)
+    was_stopped = ended == ("gave_up", "stopping") and not report.may_have_run
+    if not (was_stopped or ended == ("turned_away", "no_session")) or not rewinds():
+        return None
+    # As it would have waited there; a relay that begins is given a moment.
+    return max(report.left, stops * _MOMENT)
 
 
 def words(report: CallReport, status: int, said: str | None) -> str:

@@ -126,8 +126,8 @@ async fn while_a_tunnel_opens() {
     ends_at_once(&up, now).await;
 }
 
-#[tokio::test]
-async fn a_relay_that_stops_cuts_who_waits_and_says_how_many_are_open() {
+/// A call that was refused once, and waits for long.
+async fn waiting(request: &Request) -> (Upstream, Bench, Client) {
     let up = Upstream::start(wire::overloaded_503()).await.unwrap();
     let bench = Bench::with(bounded(&up.url(), |profile| {
         profile.curve.base = SOON;
@@ -135,8 +135,14 @@ async fn a_relay_that_stops_cuts_who_waits_and_says_how_many_are_open() {
     }))
     .await;
     let mut client = bench.client().await;
-    client.send(&codex("t", TURN)).await.unwrap();
+    client.send(request).await.unwrap();
     bench.faults(1, 1).await;
+    (up, bench, client)
+}
+
+#[tokio::test]
+async fn a_relay_that_stops_cuts_who_waits_and_says_how_many_are_open() {
+    let (up, bench, mut client) = waiting(&codex("t", TURN)).await;
     let seen = bench.recorder();
     bench.drain().await;
     let answer = client.read().await;
@@ -152,15 +158,7 @@ async fn a_relay_that_stops_cuts_who_waits_and_says_how_many_are_open() {
 
 #[tokio::test]
 async fn a_relay_that_stops_says_so_to_who_is_told_how_it_goes() {
-    let up = Upstream::start(wire::overloaded_503()).await.unwrap();
-    let bench = Bench::with(bounded(&up.url(), |profile| {
-        profile.curve.base = SOON;
-        profile.curve.cap = SOON;
-    }))
-    .await;
-    let mut client = bench.client().await;
-    client.send(&plain(TURN).header("x-steady-report", "call")).await.unwrap();
-    bench.faults(1, 1).await;
+    let (_up, bench, mut client) = waiting(&plain(TURN).header("x-steady-report", "call")).await;
     bench.drain().await;
     let answer = client.read().await;
     let report: serde_json::Value =
