@@ -43,9 +43,10 @@ impl Screen {
     /// As [`Screen::enter`].
     pub fn again(&mut self) -> io::Result<()> {
         use ratatui::crossterm::execute;
-        use ratatui::crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
-        // What was set before may not be so any more.
-        ratatui::try_restore()?;
+        use ratatui::crossterm::terminal::{EnterAlternateScreen, disable_raw_mode, enable_raw_mode};
+        // What was set before may not be so any more. The other screen is not left here: where it is not shown, that would
+        // bring the cursor back to where it was when this was taken over first.
+        disable_raw_mode()?;
         enable_raw_mode()?;
         execute!(io::stdout(), EnterAlternateScreen)?;
         self.clear()

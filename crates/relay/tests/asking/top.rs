@@ -93,6 +93,11 @@ impl Tmux {
         self.until(words, |screen| screen.contains(words)).await
     }
 
+    /// Waits until a shell asks for the next line, below all else.
+    async fn prompts(&self) -> String {
+        self.until("the shell", |screen| screen.trim_end().lines().last() == Some("$")).await
+    }
+
     /// Whether a program draws on it, and whether its cursor is seen.
     fn state(&self) -> String {
         self.told(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]).trim().to_owned()
@@ -250,7 +255,8 @@ async fn ctrl_z_suspends_it_and_fg_goes_on() {
     tmux.type_in(&format!("stty -g > set-before; {PROGRAM} top --port {port}\n"));
     tmux.shows("no call yet").await;
     tmux.press(&["C-z"]);
-    tmux.until("the shell", |screen| screen.contains("topped") && !screen.contains("no call yet")).await;
+    let screen = tmux.prompts().await;
+    assert!(screen.contains("topped"), "{screen}");
     assert_eq!(tmux.state(), "0 1");
     tmux.type_in("stty -g > set-after; echo and-$((40 + 2))\n");
     tmux.shows("and-42").await;
@@ -261,6 +267,9 @@ async fn ctrl_z_suspends_it_and_fg_goes_on() {
     assert!(ask(&relay, "gpt-x").await.unwrap());
     tmux.shows("CALLS 1 of 1").await;
     tmux.press(&["q"]);
+    // What is typed before the shell asks is read by who leaves. It asks below what it showed before.
+    let screen = tmux.prompts().await;
+    assert!(screen.contains("\n[1] + Stopped") && screen.contains("\n$ fg\n"), "{screen}");
     tmux.type_in("echo code-$?\n");
     tmux.shows("code-0").await;
     assert_eq!(tmux.state(), "0 1");
