@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::child::SOON;
 use crate::program::{Home, Serving, good, turn};
+use crate::soon::soon;
 
 async fn listener(relay: &Serving, request: &Request) -> Client {
     let mut client = relay.client().await;
@@ -109,14 +110,11 @@ async fn there_is_room_for_so_many_and_a_place_comes_free() {
     let over = relay.ask(&events()).await;
     assert_eq!((over.status, over.header("retry-after")), (503, Some("5")));
     all.pop().unwrap().leave().await;
-    for _ in 0..200 {
+    soon("no place came free", async || {
         let mut client = listener(&relay, &events()).await;
-        if client.read_until(b"event: hello").await && client.answer().status == 200 {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    panic!("no place came free");
+        (client.read_until(b"event: hello").await && client.answer().status == 200).then_some(())
+    })
+    .await;
 }
 
 #[cfg(unix)]

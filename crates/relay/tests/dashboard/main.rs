@@ -16,6 +16,9 @@ mod pages;
 #[path = "../settings/program.rs"]
 #[expect(dead_code, reason = "other tests use the rest")]
 mod program;
+#[cfg(test)]
+#[path = "../support/soon.rs"]
+mod soon;
 #[cfg(feature = "history")]
 #[cfg(test)]
 #[path = "../support/tools.rs"]

@@ -6,6 +6,7 @@ use relay_sim::{Reply, Request, Script, Upstream};
 use serde_json::Value;
 
 use crate::program::{CONFIG, Home, QUICK, Serving, good, refusal, serve, turn};
+use crate::soon::soon;
 
 #[tokio::test]
 async fn files_come_packed_and_only_once() {
@@ -59,14 +60,11 @@ async fn after_a_saved_call(home: &Home) -> (Serving, Upstream) {
 
 /// Asks until the answer is as wished: records are put together on another thread.
 async fn until(relay: &Serving, path: &str, wish: impl Fn(&Value) -> bool) -> Value {
-    for _ in 0..200 {
+    soon(&format!("{path} did not become as wished"), async || {
         let page = relay.ask(&Request::get(path)).await.json();
-        if wish(&page) {
-            return page;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    panic!("{path} did not become as wished");
+        wish(&page).then_some(page)
+    })
+    .await
 }
 
 #[tokio::test]

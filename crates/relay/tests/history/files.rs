@@ -4,6 +4,7 @@ use relay_sim::{Request, Script, Upstream};
 use serde_json::Value;
 
 use crate::program::{CONFIG, Home, Serving, good, turn};
+use crate::soon::soon;
 use crate::told::{home, serve};
 
 /// Relays a call, whatever the file is like; what is said about the file, and how many calls are in memory.
@@ -12,14 +13,11 @@ async fn relays(home: &Home, words: &str) {
     let mut relay = serve(home, &up).await;
     relay.says(words).await;
     assert!(relay.ask(&turn()).await.text().contains("response.completed"));
-    for _ in 0..200 {
+    soon("the call is not in memory", async || {
         let page = relay.ask(&Request::get("/__steady/calls")).await.json();
-        if page["calls"].as_array().is_some_and(|calls| calls.iter().any(|call| call["state"] == "closed")) {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    panic!("the call is not in memory");
+        page["calls"].as_array()?.iter().any(|call| call["state"] == "closed").then_some(())
+    })
+    .await;
 }
 
 async fn refuses(home: &Home, words: &str) {
@@ -106,17 +104,11 @@ async fn the_file_can_be_asked_by_a_relay_and_by_others_at_once() {
     for _ in 0..5 {
         relay.ask(&turn()).await;
     }
-    let all = || async {
+    soon("they are not in the file", async || {
         let page = relay.ask(&Request::get("/__steady/calls?before=9999999999999")).await.json();
-        page["calls"].as_array().map_or(0, Vec::len)
-    };
-    for _ in 0..200 {
-        if all().await == 5 {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    assert_eq!(all().await, 5);
+        page["calls"].as_array().is_some_and(|calls| calls.len() == 5).then_some(())
+    })
+    .await;
     let state = home.path("state").display().to_string();
     let (code, out, _) = home.run(&["stats", "--json", "--state-dir", &state]).await;
     let page: Value = serde_json::from_str(&out).unwrap();
@@ -131,13 +123,7 @@ async fn is_recorded(relay: &Serving) {
     };
     let before = opened().await;
     assert!(relay.ask(&turn()).await.text().contains("response.completed"));
-    for _ in 0..500 {
-        if opened().await > before {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    panic!("it is not in the file");
+    soon("it is not in the file", async || (opened().await > before).then_some(())).await;
 }
 
 #[tokio::test]

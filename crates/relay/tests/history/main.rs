@@ -17,4 +17,7 @@ mod kills;
 #[cfg_attr(not(unix), expect(dead_code, reason = "other tests use the rest"))]
 mod program;
 #[cfg(test)]
+#[path = "../support/soon.rs"]
+mod soon;
+#[cfg(test)]
 mod told;

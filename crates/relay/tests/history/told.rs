@@ -4,6 +4,7 @@ use relay_sim::{Reply, Request, Script, Upstream};
 use serde_json::Value;
 
 use crate::program::{Home, Serving, good, refusal, turn};
+use crate::soon::soon;
 
 /// Waits of a tenth of a second: long enough to be told of.
 const PROFILE: &str = "[profile.quick]\nbased_on = \"interactive\"\nsends = 3\nbase = \"100ms\"\ncap = \"100ms\"\n\
@@ -33,15 +34,12 @@ async fn told(home: &Home, arguments: &[&str]) -> String {
 
 /// The output, once this is in it: the file is written a moment after a call.
 async fn told_once(home: &Home, arguments: &[&str], words: &str) -> String {
-    for _ in 0..200 {
-        let state = state(home);
+    let state = state(home);
+    soon(&format!("{arguments:?} never says {words}"), async || {
         let (_, out, _) = home.run(&[arguments, &["--state-dir", &state]].concat()).await;
-        if out.contains(words) {
-            return out;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    panic!("{arguments:?} never says {words}");
+        out.contains(words).then_some(out)
+    })
+    .await
 }
 
 fn full() -> Reply {

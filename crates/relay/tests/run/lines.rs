@@ -120,7 +120,7 @@ async fn a_relay_that_runs_is_joined_and_takes_one_more_upstream_while_calls_go_
         held.ask(&json!({"id": 2, "ask": "base", "url": format!("http://127.0.0.1:{port}/v1")})).await;
     assert_eq!(itself, json!({"id": 2, "itself": true}));
     assert_eq!(held.ends().await, Some(0));
-    assert_eq!(relay.session(&key).await.status, 404);
+    relay.forgets(&key).await;
     assert!(TcpStream::connect(relay.addr).await.is_ok(), "others use it");
 }
 

@@ -17,6 +17,9 @@ mod own;
 #[cfg(test)]
 mod place;
 #[cfg(test)]
+#[path = "../support/soon.rs"]
+mod soon;
+#[cfg(test)]
 mod terminal;
 #[cfg(test)]
 #[path = "../support/tools.rs"]

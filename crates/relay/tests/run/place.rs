@@ -11,6 +11,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
+use crate::soon::soon;
+
 pub(crate) use crate::child::{SOON, Serving, run};
 
 /// The settings of a relay whose waits are short.
@@ -170,6 +172,12 @@ impl Serving {
     /// What the endpoint says of a session.
     pub(crate) async fn session(&self, key: &str) -> Answer {
         self.ask(&Request::get(&format!("/__steady/sessions/{key}"))).await
+    }
+
+    /// Waits until there is no such session: it ends once the relay sees that the connection that held it is closed.
+    pub(crate) async fn forgets(&self, key: &str) {
+        soon("the session is still there", async || (self.session(key).await.status == 404).then_some(()))
+            .await;
     }
 
     pub(crate) async fn kill(&mut self) {

@@ -94,6 +94,10 @@ mod routing;
 mod snapshots;
 #[cfg(test)]
 #[cfg(unix)]
+#[path = "../support/soon.rs"]
+mod soon;
+#[cfg(test)]
+#[cfg(unix)]
 mod started;
 #[cfg(test)]
 mod support;

@@ -6,6 +6,7 @@ use relay_sim::fixtures::{codex as wire, openai_jwt};
 use relay_sim::{Client, Ending, Event, Reply, Request, Script, Signal as Door, Upstream};
 use rustix::process::Signal;
 
+use crate::soon::soon;
 use crate::started::{Folder, Serving, program, run};
 use crate::support::{SOON, TURN, codex, ms, plain};
 
@@ -344,12 +345,8 @@ async fn a_signal_that_no_terminal_sent_reaches_the_client() {
         // A group of its own is not in front of a terminal.
         command.args(["run", "--"]).arg(&file).process_group(0);
         let mut child = command.spawn().unwrap();
-        for _ in 0..200 {
-            if home.names().contains(&"ready".to_owned()) {
-                break;
-            }
-            tokio::time::sleep(ms(50)).await;
-        }
+        let ready = "ready".to_owned();
+        soon("it is not ready", async || home.names().contains(&ready).then_some(())).await;
         let pid = rustix::process::Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
         let ended = tokio::time::timeout(SOON, child.wait()).await;
