@@ -567,6 +567,12 @@ impl Config {
 }
 
 impl Config {
+    /// Whether snapshots are kept: they are wanted, and there is a folder for them.
+    #[must_use]
+    pub const fn keeps_snapshots(&self) -> bool {
+        self.snapshots.enabled && (self.snapshots.folder.is_some() || self.state_dir.is_some())
+    }
+
     /// The folder of snapshots, whether they are kept or not.
     #[must_use]
     pub fn snapshots_folder(&self) -> Option<PathBuf> {

@@ -250,7 +250,8 @@ impl Understood {
                 let session = parts.extensions.get::<Arc<Session>>().cloned();
                 let draft = Draft::of(&shared.config, || Requested {
                     method: parts.method.clone(),
-                    url: format!("{}{}", leg.target.upstream.shown(), leg.target.path_and_query),
+                    upstream: Arc::clone(&leg.target.upstream),
+                    path_and_query: leg.target.path_and_query.clone(),
                     headers: leg.headers.clone(),
                     written: self.written,
                 });

@@ -22,6 +22,11 @@ use crate::priority;
 const ROOM: usize = 16 * 1024;
 /// Where more wait, no further call is recorded: the rest of the room is for those that are, so that each is whole.
 const CROWDED: usize = ROOM / 2;
+/// How often a call is recorded, where more come: what it takes to record them all would be taken from those that are
+/// answered. Agents ask some ten times in a second.
+const EACH: Duration = Duration::from_millis(1);
+/// So much earlier than that they may come: a batch of two thousand at once is recorded whole.
+const AT_ONCE: Duration = Duration::from_secs(2);
 /// How long the thread gathers after the first of them.
 const GATHER: Duration = Duration::from_millis(100);
 /// How long the end of the program waits for the last ones.
@@ -42,6 +47,8 @@ struct Queue {
     events: Vec<Seen>,
     /// Open calls that are not recorded.
     left_out: BTreeSet<CallId>,
+    /// When the next call is due, were they to come one by one.
+    due: Moment,
     ends: bool,
     /// Somebody waits for what is there: it is gathered for no longer.
     hurries: bool,
@@ -51,10 +58,14 @@ struct Queue {
 
 impl Queue {
     /// Whether this event is recorded. Of a call all are, or none, as long as there is room at all.
-    fn takes(&mut self, call: CallId, event: &Event) -> bool {
+    fn takes(&mut self, call: CallId, at: Moment, event: &Event) -> bool {
         let waiting = self.events.len();
-        if waiting >= CROWDED && matches!(event, Event::CallOpened { .. }) {
-            self.left_out.insert(call);
+        if matches!(event, Event::CallOpened { .. }) {
+            if waiting >= CROWDED || self.due > at + AT_ONCE {
+                self.left_out.insert(call);
+            } else {
+                self.due = self.due.max(at) + EACH;
+            }
         }
         let is_recorded = self.left_out.is_empty() || !self.left_out.contains(&call);
         if !is_recorded && matches!(event, Event::CallClosed(_)) {
@@ -236,7 +247,7 @@ impl Observer for Recorder {
     fn see(&self, call: CallId, at: Moment, event: &Event) {
         let wall = wall_ms(&*self.clock);
         let mut queue = self.line.queue();
-        if !queue.takes(call, event) {
+        if !queue.takes(call, at, event) {
             drop(queue);
             self.line.lost.fetch_add(1, Ordering::Relaxed);
             return;
@@ -269,8 +280,10 @@ mod tests {
     #[test]
     fn of_a_crowd_that_is_too_fast_calls_are_whole_or_not_there() {
         let mut queue = Queue::default();
+        let at = |number: u64| Moment::ZERO + EACH * u32::try_from(number).unwrap();
         let mut put = |number: u64, event: Event| {
-            let takes = queue.takes(CallId(number), &event);
+            // One by one, so that it is the room that they lack.
+            let takes = queue.takes(CallId(number), at(number), &event);
             if takes {
                 queue.events.push(seen(CallId(number), event));
             }
@@ -282,8 +295,30 @@ mod tests {
         assert!(!put(0, Event::SendStarted { send: 2 }), "there is no more room at all");
         queue.events.clear();
         let left_out = CallId(ROOM as u64 - 1);
-        assert!(!queue.takes(left_out, &Event::SendStarted { send: 1 }), "of this one nothing is told");
-        assert!(!queue.takes(left_out, &served(1, 1)));
-        assert!(queue.takes(left_out, &opened()), "it is over, and forgotten");
+        let at = at(left_out.0);
+        assert!(!queue.takes(left_out, at, &Event::SendStarted { send: 1 }), "of this one nothing is told");
+        assert!(!queue.takes(left_out, at, &served(1, 1)));
+        assert!(queue.takes(left_out, at, &opened()), "it is over, and forgotten");
+    }
+
+    #[test]
+    fn of_a_flood_a_thousand_calls_in_a_second_are_recorded_each_of_them_whole() {
+        let mut queue = Queue::default();
+        let (mut recorded, mut number) = ([0, 0, 0], 0);
+        // Thirty thousand calls in three seconds, and then nothing for a while.
+        for (second, recorded) in recorded.iter_mut().enumerate() {
+            for nth in 0..10_000 {
+                let at = Moment::ZERO + Duration::from_secs(second as u64) + Duration::from_micros(100) * nth;
+                number += 1;
+                let is_recorded = queue.takes(CallId(number), at, &opened());
+                assert_eq!(queue.takes(CallId(number), at, &served(1, 1)), is_recorded);
+                *recorded += u32::from(is_recorded);
+            }
+        }
+        assert_eq!(recorded, [3000, 1000, 1000]);
+        assert!(queue.left_out.is_empty(), "none of them is open");
+        let later = Moment::ZERO + Duration::from_secs(9);
+        let again = (0..5000).filter(|more| queue.takes(CallId(number + 1 + more), later, &opened()));
+        assert_eq!(again.count(), 2001);
     }
 }

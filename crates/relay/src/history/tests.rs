@@ -244,8 +244,9 @@ fn a_long_call_loses_its_middle() {
 #[test]
 fn what_finds_no_room_is_counted_and_slows_nobody() {
     let recorder = Recorder::start(Arc::new(SystemClock), Writer::default()).unwrap();
-    for number in 0..40_000 {
-        recorder.see(CallId(number), BEGAN, &opened());
+    for number in 0..40_000_u32 {
+        // Slowly enough for each to be recorded.
+        recorder.see(CallId(number.into()), BEGAN + Duration::from_millis(1) * number, &opened());
     }
     recorder.close();
     let kept = recorder.recent().since(0).1.len() as u64;

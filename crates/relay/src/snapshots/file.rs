@@ -228,7 +228,8 @@ pub(crate) fn id_of(at: u64, call: u64) -> String {
 }
 
 fn request(asked: &Requested, body: Kept, received: u64) -> Request {
-    let Requested { method, url, headers, written } = asked;
+    let Requested { method, upstream, path_and_query, headers, written } = asked;
+    let url = format!("{}{path_and_query}", upstream.shown());
     let body = match &body {
         Kept::Body(bytes, _) => {
             let limited = crate::body_text::Written { limit: written.limit.min(LONGEST), ..*written };
@@ -240,7 +241,7 @@ fn request(asked: &Requested, body: Kept, received: u64) -> Request {
         Kept::Not(why) => Body::without(why, received),
     };
     let shown = shown(headers, kept::request_header);
-    Request { method: method.to_string(), url: kept::url(url), headers: shown, body }
+    Request { method: method.to_string(), url: kept::url(&url), headers: shown, body }
 }
 
 fn answer(answered: &Answered) -> Answer {

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::{Args, Subcommand};
+use http::uri::PathAndQuery;
 use http::{HeaderMap, Method};
 use relay_core::Moment;
 use relay_core::config::{Config, SnapshotSettings};
@@ -30,6 +31,7 @@ use crate::body_text::Written;
 use crate::history::Single;
 use crate::history::record::CallRecord;
 use crate::priority;
+use crate::target::Upstream;
 
 /// The most snapshots that wait to be written.
 const ROOM: usize = 16;
@@ -86,7 +88,8 @@ pub enum Verb {
 /// The request of a call, as it goes to its upstream.
 pub(crate) struct Requested {
     pub(crate) method: Method,
-    pub(crate) url: String,
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) path_and_query: PathAndQuery,
     pub(crate) headers: HeaderMap,
     pub(crate) written: Written,
 }
@@ -111,8 +114,7 @@ pub(crate) struct Draft {
 impl Draft {
     /// Of this request, where the settings want any.
     pub(crate) fn of(config: &Arc<Config>, asked: impl FnOnce() -> Requested) -> Option<Box<Self>> {
-        let wanted = config.snapshots.enabled && config.snapshots_folder().is_some();
-        wanted.then(|| {
+        config.keeps_snapshots().then(|| {
             let seen = Single::default();
             Box::new(Self { config: Arc::clone(config), asked: asked(), answered: None, seen })
         })

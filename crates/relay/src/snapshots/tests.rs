@@ -66,7 +66,8 @@ fn job(config: &Arc<Config>, call: u64, body: &[u8]) -> Job {
     };
     let asked = Requested {
         method: Method::POST,
-        url: "https://api.openai.com/v1/responses?key=hunter2".to_owned(),
+        upstream: Arc::new(Upstream::parse("openai", "https://api.openai.com/v1").unwrap()),
+        path_and_query: PathAndQuery::from_static("/v1/responses?key=hunter2"),
         headers: headers(&[("content-type", "application/json"), ("authorization", "Bearer hunter2")]),
         written: Written { encoding: Some(Encoding::Identity), limit: 1 << 30 },
     };
