@@ -294,6 +294,8 @@ pub enum Event {
         labels: Arc<Labels>,
         /// It goes on from what an earlier call of the same client spent.
         inherited: Inherited,
+        /// The time of day, in milliseconds since 1970.
+        wall: u64,
     },
     /// A send was counted and began.
     SendStarted {

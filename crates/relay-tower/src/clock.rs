@@ -52,6 +52,12 @@ impl Clock {
     }
 }
 
+/// The time of day, for whoever observes: milliseconds since 1970.
+pub(crate) fn wall_ms() -> u64 {
+    let since = wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The time of day, for the dates in headers. No wait is measured with it.
 pub(crate) fn wall() -> SystemTime {
     #[expect(clippy::disallowed_methods, reason = "this is the file that reads clocks")]

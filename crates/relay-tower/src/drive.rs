@@ -17,7 +17,7 @@ use tower_service::Service;
 
 use crate::answer::{Answer, Heard, no_answer};
 use crate::body::{SteadyBody, Watch};
-use crate::clock::{Clock, dice};
+use crate::clock::{Clock, dice, wall_ms};
 use crate::layer::{Options, name_of};
 use crate::open::Open;
 use crate::request::{Order, SendBody, ThisSend, Understood, take_in};
@@ -72,7 +72,7 @@ where
         let open = Open::new((options.next_call(), options.observer.clone()), call, clock, received);
         if open.is_observed() {
             let labels = Arc::new(understood.labels(&order, &profile_name));
-            open.emit(&Event::CallOpened { labels, inherited: Inherited::default() });
+            open.emit(&Event::CallOpened { labels, inherited: Inherited::default(), wall: wall_ms() });
         }
         let asked = understood.asked(options.hold);
         Ok(Self { service, is_ready: true, options, order, asked, open, clock, dice: dice(), error: None })

@@ -68,6 +68,7 @@ async fn calls(shared: &Arc<Shared>, query: &str) -> Response<ReplyBody> {
         since.unwrap_or(0)
     };
     let (change, calls) = recorder.recent().since(since);
+    let calls: Vec<_> = calls.iter().map(|call| &call.record).collect();
     let lost = recorder.lost();
     as_json(&serde_json::json!({ "v": 1, "change": change, "lost": lost, "calls": calls }))
 }

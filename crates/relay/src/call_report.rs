@@ -54,9 +54,9 @@ impl CallReport {
         wishes.report.then(Box::default)
     }
 
-    /// Something happened to the call; `wall`: milliseconds since 1970.
-    pub(crate) fn see(&self, call: CallId, at: Moment, wall: u64, event: &Event) {
-        self.seen.see(call, at, wall, event);
+    /// Something happened to the call.
+    pub(crate) fn see(&self, call: CallId, at: Moment, event: &Event) {
+        self.seen.see(call, at, event);
     }
 
     /// Tells it in the head of the answer.

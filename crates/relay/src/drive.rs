@@ -6,7 +6,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Extensions, HeaderValue, Method, Request, Response, StatusCode};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use relay_core::answer::{EVENT_STREAM, Listener, Own, Say, Touch, Tried, say};
 use relay_core::call::{Ending, Step, Stop, Waiting, Why};
 use relay_core::client::{Client, Kind};
@@ -277,7 +277,7 @@ impl Drive {
         let mut request = Request::new(body);
         *request.method_mut() = order.method.clone();
         *request.uri_mut() = http::Uri::from(leg.target.path_and_query.clone());
-        *request.headers_mut() = leg.headers.clone();
+        *request.headers_mut() = HeaderMap::clone(&leg.headers);
         *request.extensions_mut() = order.extensions.clone();
         let host = upstream.host.clone().ok_or_else(|| {
             Box::new(

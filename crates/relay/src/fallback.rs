@@ -111,9 +111,9 @@ impl Fallback {
     ) -> Leg {
         let upstream = &leg.target.upstream;
         let places = of_route.or_else(|| upstream.max_running.map(|most| Places { most, route: None }));
-        let of = (&leg.headers, leg.lent.as_ref(), leg.account);
+        let of = (&*leg.headers, leg.lent.as_ref(), leg.account);
         let lane = lane_at(shared, &leg.target, of, (Some(model), places));
-        let mut headers = leg.headers.clone();
+        let mut headers = HeaderMap::clone(&leg.headers);
         if headers.contains_key(CONTENT_LENGTH) {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(instead.length(body)));
         }
@@ -123,7 +123,7 @@ impl Fallback {
         }
         Leg {
             target: leg.target.clone(),
-            headers,
+            headers: headers.into(),
             lent: leg.lent.clone(),
             way: leg.way.clone(),
             account: leg.account,

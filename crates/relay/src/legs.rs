@@ -36,7 +36,7 @@ const SOON: Duration = Duration::from_secs(2);
 /// One way for a call.
 pub(crate) struct Leg {
     pub(crate) target: Target,
-    pub(crate) headers: HeaderMap,
+    pub(crate) headers: Arc<HeaderMap>,
     /// The relay's own credential, where it is sent with that.
     pub(crate) lent: Option<Lent>,
     pub(crate) way: Ways,

@@ -303,14 +303,11 @@ impl OpenCall {
         if let Some(session) = &self.session {
             session.status.see(self.id, now, event);
         }
-        if self.draft.is_some() || self.report.is_some() {
-            let wall = wall_ms(&*self.shared.clock);
-            if let Some(draft) = &self.draft {
-                draft.see(self.id, now, wall, event);
-            }
-            if let Some(report) = &self.report {
-                report.see(self.id, now, wall, event);
-            }
+        if let Some(draft) = &self.draft {
+            draft.see(self.id, now, event);
+        }
+        if let Some(report) = &self.report {
+            report.see(self.id, now, event);
         }
         self.shared.observers.see(self.id, now, event);
     }

@@ -29,7 +29,7 @@ use relay_core::wait;
 use crate::body::{self, Passing};
 use crate::body_text::{Binds, Read, Written};
 use crate::call_report::CallReport;
-use crate::clock::RealDice;
+use crate::clock::{RealDice, wall_ms};
 use crate::credential::{AccountKey, Verdict, account_key, account_material, judge};
 use crate::credentials::{self, Lent};
 use crate::decode::Encoding;
@@ -252,14 +252,15 @@ impl Understood {
                     method: parts.method.clone(),
                     upstream: Arc::clone(&leg.target.upstream),
                     path_and_query: leg.target.path_and_query.clone(),
-                    headers: leg.headers.clone(),
+                    headers: Arc::clone(&leg.headers),
                     written: self.written,
                 });
                 let client = self.client;
                 let opening =
                     Opening { id, call, client, body, lane, place, model, trace, session, draft, breaks };
                 let open = OpenCall::new(Arc::clone(shared), opening).told(CallReport::wanted(&self.wishes));
-                open.emit(&Event::CallOpened { labels: labels.into(), inherited: before.inherited() });
+                let (inherited, wall) = (before.inherited(), wall_ms(&*shared.clock));
+                open.emit(&Event::CallOpened { labels: labels.into(), inherited, wall });
                 open
             }
         };
@@ -295,7 +296,18 @@ impl Understood {
         let rules = shared.config.rules_for(self.route.dialect.name(), &upstream.name);
         let model = self.peeked.as_ref().and_then(|peeked| peeked.model.as_deref());
         let warms = upstream.warm.as_ref().is_some_and(|warm| warm.is_for(model));
-        Leg { target, headers, lent, way, account, rules, lane, warms, weight, instead: None }
+        Leg {
+            target,
+            headers: Arc::new(headers),
+            lent,
+            way,
+            account,
+            rules,
+            lane,
+            warms,
+            weight,
+            instead: None,
+        }
     }
 
     /// The models that may answer in place of the one that it asks for: only where that stands in a body that is at hand,

@@ -29,7 +29,7 @@ fn labels(lane: &str) -> Arc<Labels> {
 }
 
 fn opened(lane: &str) -> Event {
-    Event::CallOpened { labels: labels(lane), inherited: crate::event::Inherited::default() }
+    Event::CallOpened { labels: labels(lane), inherited: crate::event::Inherited::default(), wall: 0 }
 }
 
 fn fault(fault: Fault, rule: Option<&str>) -> Event {

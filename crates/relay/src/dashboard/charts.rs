@@ -236,7 +236,8 @@ async fn read(
             Some(read) => read,
             None => {
                 let calls = recorder.iter().flat_map(|recorder| recorder.recent().since(0).1);
-                calls.filter(|call| call.opened >= from).map(|call| Point::of(&call)).for_each(see);
+                let since = calls.filter(|call| call.record.opened >= from);
+                since.map(|call| Point::of(&call.record)).for_each(see);
                 Ok(())
             }
         })

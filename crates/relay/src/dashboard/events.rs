@@ -153,11 +153,10 @@ impl Feed {
             changes.borrow_and_update();
             let (last, calls) = recorder.recent().since(self.seen);
             for (nth, call) in calls.iter().enumerate() {
-                let Ok(record) = serde_json::to_string(call) else { continue };
                 if nth + 1 == calls.len() {
                     let _always = writeln!(to, "id: {run}-{last}");
                 }
-                let _always = write!(to, "event: call\ndata: {record}\n\n");
+                let _always = write!(to, "event: call\ndata: {}\n\n", call.json());
             }
             self.seen = last;
             self.calls_due = now + EACH * u32::try_from(calls.len()).unwrap_or(u32::MAX);

@@ -53,13 +53,13 @@ fn way(detour: &Detour) -> WayRecord {
 }
 
 impl Assembler {
-    /// Something happened to a call; `wall`: milliseconds since 1970. False: it is one too many, and not told of.
-    pub(crate) fn see(&mut self, call: CallId, at: Moment, wall: u64, event: &Event) -> bool {
-        if let Event::CallOpened { labels, inherited } = event {
+    /// Something happened to a call. False: it is one too many, and not told of.
+    pub(crate) fn see(&mut self, call: CallId, at: Moment, event: &Event) -> bool {
+        if let Event::CallOpened { labels, inherited, wall } = event {
             if self.open.len() >= MOST_OPEN {
                 return false;
             }
-            let record = opened(call, wall, labels, *inherited);
+            let record = opened(call, *wall, labels, *inherited);
             self.open.insert(call, Begun { record, at, last_told: None, cut: None });
             self.changed.insert(call);
             return true;

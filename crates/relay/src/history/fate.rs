@@ -151,7 +151,7 @@ pub(crate) mod tests {
             for (faults, after_cut) in [(0, false), (0, true), (2, false), (2, true)] {
                 id += 1;
                 for event in events(faults, after_cut, outcome) {
-                    assembler.see(CallId(id), Moment::ZERO, 5_000, &event);
+                    assembler.see(CallId(id), Moment::ZERO, &event);
                     status.see(CallId(id), Moment::ZERO, &event);
                 }
             }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use relay_core::Moment;
 
 use crate::clock::{Clock, wall_ms};
-use crate::history::record::CallRecord;
+use crate::history::recent::Known;
 use crate::history::store::{Bounds, Run, Store, StoreError};
 use crate::words::{self, lang};
 
@@ -35,7 +35,7 @@ pub struct File {
     open: Option<(Store, i64)>,
     pruned: Option<Moment>,
     trouble: Option<Trouble>,
-    unwritten: BTreeMap<u64, CallRecord>,
+    unwritten: BTreeMap<u64, Arc<Known>>,
 }
 
 /// What is in the way of writing, which was said.
@@ -84,8 +84,8 @@ impl File {
         Some(self.clock.real(left))
     }
 
-    pub(super) fn write(&mut self, calls: Vec<CallRecord>) -> u64 {
-        self.unwritten.extend(calls.into_iter().map(|call| (call.call, call)));
+    pub(super) fn write(&mut self, calls: Vec<Arc<Known>>) -> u64 {
+        self.unwritten.extend(calls.into_iter().map(|call| (call.record.call, call)));
         if self.next_try().is_none_or(|wait| wait.is_zero()) {
             self.try_now();
         }
@@ -135,7 +135,7 @@ impl File {
             self.open.insert((opened.store, run))
         };
         if !self.unwritten.is_empty() {
-            store.write(*run, self.unwritten.values())?;
+            store.write(*run, self.unwritten.values().map(|call| &call.record))?;
         }
         let now = self.clock.now();
         if self.pruned.is_none_or(|pruned| now.since(pruned) >= PRUNE) {

@@ -52,7 +52,7 @@ pub fn start(
     say: impl Fn(String) + Send + 'static,
 ) -> std::io::Result<Arc<Recorder>> {
     let writer = writer(config, kind, &clock, say);
-    Recorder::start(clock, writer).map(Arc::new)
+    Recorder::start(writer).map(Arc::new)
 }
 
 /// The calls in the file that were accepted before this moment, the newest first.

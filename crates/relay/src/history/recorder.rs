@@ -13,8 +13,8 @@ use tokio::sync::watch;
 
 use super::Writer;
 use super::assemble::Assembler;
-use super::recent::Recent;
-use crate::clock::{Clock, wall_ms};
+use super::recent::{Known, Recent};
+use super::record::CallRecord;
 use crate::observe::{Notice, Observer};
 use crate::priority;
 
@@ -36,8 +36,6 @@ const LAST: Duration = Duration::from_secs(2);
 struct Seen {
     call: CallId,
     at: Moment,
-    /// Milliseconds since 1970.
-    wall: u64,
     event: Event,
 }
 
@@ -127,7 +125,6 @@ struct DoneWith {
 
 /// Records calls; an observer.
 pub struct Recorder {
-    clock: Arc<dyn Clock>,
     line: Arc<Line>,
     recent: Arc<Recent>,
     /// The number of the run in the history, where it is written.
@@ -148,7 +145,7 @@ impl Recorder {
     ///
     /// # Errors
     /// Where the system gives no thread for it.
-    pub fn start(clock: Arc<dyn Clock>, mut writer: Writer) -> std::io::Result<Self> {
+    pub fn start(mut writer: Writer) -> std::io::Result<Self> {
         let (line, recent) = (Arc::<Line>::default(), Arc::<Recent>::default());
         let (taken, put) = (Arc::clone(&line), Arc::clone(&recent));
         let (alive, done) = channel::<()>();
@@ -160,16 +157,14 @@ impl Recorder {
             priority::give_way();
             let mut assembler = Assembler::default();
             while let Some(events) = taken.take(writer.next_try()) {
-                let unknown =
-                    events.iter().filter(|seen| !assembler.see(seen.call, seen.at, seen.wall, &seen.event));
+                let unknown = events.iter().filter(|seen| !assembler.see(seen.call, seen.at, &seen.event));
                 let unknown = unknown.count() as u64;
                 taken.lost.fetch_add(unknown, Ordering::Relaxed);
-                let mut changed = assembler.take_changed();
-                for call in &mut changed {
-                    call.run = writer.run();
-                }
+                let run = writer.run();
+                let known = |record| Known::of(CallRecord { run, ..record });
+                let changed: Vec<_> = assembler.take_changed().into_iter().map(known).collect();
                 // First: a file that is locked or slow must not keep those waiting who look at the relay.
-                put.put(changed.iter().cloned());
+                put.put(&changed);
                 told.send_modify(|done| done.put += 1);
                 taken.lost.fetch_add(writer.write(changed), Ordering::Relaxed);
                 told.send_modify(|done| done.written += 1);
@@ -177,7 +172,7 @@ impl Recorder {
             }
             writer.end();
         })?;
-        Ok(Self { clock, line, recent, run, done_with, done: Mutex::new(done) })
+        Ok(Self { line, recent, run, done_with, done: Mutex::new(done) })
     }
 
     /// The last calls.
@@ -245,7 +240,6 @@ impl Drop for Recorder {
 
 impl Observer for Recorder {
     fn see(&self, call: CallId, at: Moment, event: &Event) {
-        let wall = wall_ms(&*self.clock);
         let mut queue = self.line.queue();
         if !queue.takes(call, at, event) {
             drop(queue);
@@ -253,7 +247,7 @@ impl Observer for Recorder {
             return;
         }
         let waiting = queue.events.len();
-        queue.events.push(Seen { call, at, wall, event: event.clone() });
+        queue.events.push(Seen { call, at, event: event.clone() });
         drop(queue);
         if waiting == 0 || waiting == CROWDED {
             self.line.news.notify_one();
@@ -274,7 +268,7 @@ mod tests {
     use crate::history::tests::{opened, served};
 
     fn seen(call: CallId, event: Event) -> Seen {
-        Seen { call, at: Moment::ZERO, wall: 0, event }
+        Seen { call, at: Moment::ZERO, event }
     }
 
     #[test]

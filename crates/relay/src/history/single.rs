@@ -18,7 +18,7 @@ pub(crate) struct Single(Mutex<Seen>);
 
 #[derive(Debug)]
 struct Seen {
-    kept: Vec<(Moment, u64, Event)>,
+    kept: Vec<(Moment, Event)>,
     before: Assembler,
 }
 
@@ -30,20 +30,20 @@ impl Default for Seen {
 
 impl Seen {
     fn put_together(&mut self, call: CallId) {
-        for (at, wall, event) in self.kept.drain(..) {
-            self.before.see(call, at, wall, &event);
+        for (at, event) in self.kept.drain(..) {
+            self.before.see(call, at, &event);
         }
     }
 }
 
 impl Single {
-    /// Something happened to the call; `wall`: milliseconds since 1970.
-    pub(crate) fn see(&self, call: CallId, at: Moment, wall: u64, event: &Event) {
+    /// Something happened to the call.
+    pub(crate) fn see(&self, call: CallId, at: Moment, event: &Event) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.kept.len() == KEPT {
             seen.put_together(call);
         }
-        seen.kept.push((at, wall, event.clone()));
+        seen.kept.push((at, event.clone()));
     }
 
     /// Its record, as it is now.
@@ -65,8 +65,8 @@ mod tests {
         for more in [0, 1, KEPT as u32, 40] {
             let (single, mut all) = (Single::default(), Assembler::default());
             let mut see = |event: &Event| {
-                single.see(CallId(7), Moment::ZERO, 5, event);
-                all.see(CallId(7), Moment::ZERO, 5, event);
+                single.see(CallId(7), Moment::ZERO, event);
+                all.see(CallId(7), Moment::ZERO, event);
             };
             see(&opened());
             for send in 1..=more {

@@ -1,6 +1,5 @@
 //! What the tests of the history share, and those of its parts together.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use relay_core::event::{
@@ -12,7 +11,6 @@ use relay_core::{Evidence, Fault, Moment};
 use super::assemble::Assembler;
 use super::record::{CallRecord, MOST_SENDS, State, WaitWhy};
 use super::{Recorder, Writer};
-use crate::clock::SystemClock;
 use crate::observe::Observer as _;
 
 /// A call.
@@ -59,7 +57,11 @@ pub(crate) fn opened() -> Event {
         bound: None,
         trace: None,
     };
-    Event::CallOpened { labels: labels.into(), inherited: Inherited { sends: 1, ..Inherited::default() } }
+    Event::CallOpened {
+        labels: labels.into(),
+        inherited: Inherited { sends: 1, ..Inherited::default() },
+        wall: 5_000,
+    }
 }
 
 /// A send was refused, and the upstream asked to wait so many seconds.
@@ -102,7 +104,7 @@ pub(super) fn served(sends: u32, seconds: u64) -> Event {
 const BEGAN: Moment = Moment::after_start(Duration::from_secs(100));
 
 fn see(assembler: &mut Assembler, seconds: u64, event: &Event) {
-    let seen = assembler.see(CallId(7), BEGAN + Duration::from_secs(seconds), 5_000, event);
+    let seen = assembler.see(CallId(7), BEGAN + Duration::from_secs(seconds), event);
     assert!(seen, "{event:?}");
 }
 
@@ -141,7 +143,7 @@ fn a_call_is_told_from_its_beginning_to_its_end() {
     assert_eq!(changed.len(), 1);
     insta::assert_snapshot!("a_call", serde_json::to_string_pretty(&changed[0]).unwrap());
     assert_eq!(assembler.take_changed(), []);
-    assert!(!assembler.see(CallId(7), BEGAN, 0, &Event::SendStarted { send: 4 }), "it is over");
+    assert!(!assembler.see(CallId(7), BEGAN, &Event::SendStarted { send: 4 }), "it is over");
 }
 
 #[test]
@@ -243,7 +245,7 @@ fn a_long_call_loses_its_middle() {
 
 #[test]
 fn what_finds_no_room_is_counted_and_slows_nobody() {
-    let recorder = Recorder::start(Arc::new(SystemClock), Writer::default()).unwrap();
+    let recorder = Recorder::start(Writer::default()).unwrap();
     for number in 0..40_000_u32 {
         // Slowly enough for each to be recorded.
         recorder.see(CallId(number.into()), BEGAN + Duration::from_millis(1) * number, &opened());
@@ -259,7 +261,7 @@ fn what_finds_no_room_is_counted_and_slows_nobody() {
 
 #[test]
 fn what_was_seen_before_the_end_is_kept() {
-    let recorder = Recorder::start(Arc::new(SystemClock), Writer::default()).unwrap();
+    let recorder = Recorder::start(Writer::default()).unwrap();
     recorder.see(CallId(1), BEGAN, &opened());
     recorder.see(CallId(1), BEGAN, &served(1, 1));
     recorder.close();
@@ -269,7 +271,7 @@ fn what_was_seen_before_the_end_is_kept() {
 
 #[tokio::test]
 async fn who_asks_right_after_a_call_learns_its_end() {
-    let recorder = Recorder::start(Arc::new(SystemClock), Writer::default()).unwrap();
+    let recorder = Recorder::start(Writer::default()).unwrap();
     recorder.settled().await;
     for call in 1..=50 {
         for event in [opened(), Event::SendStarted { send: 1 }, served(1, 0)] {

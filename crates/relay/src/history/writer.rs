@@ -1,8 +1,9 @@
 //! What the recorder writes to: the history's file, or nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::record::CallRecord;
+use super::recent::Known;
 
 #[cfg(feature = "history")]
 use super::file::File;
@@ -38,7 +39,7 @@ impl Writer {
     }
 
     /// Writes these as they are now, and what is left from before; how many were lost for good.
-    pub(super) fn write(&mut self, calls: Vec<CallRecord>) -> u64 {
+    pub(super) fn write(&mut self, calls: Vec<Arc<Known>>) -> u64 {
         self.file.as_mut().map_or(0, |file| file.write(calls))
     }
 
@@ -65,7 +66,7 @@ impl Writer {
         None
     }
 
-    pub(super) fn write(&mut self, _calls: Vec<CallRecord>) -> u64 {
+    pub(super) fn write(&mut self, _calls: Vec<Arc<Known>>) -> u64 {
         0
     }
 

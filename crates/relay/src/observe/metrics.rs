@@ -18,8 +18,8 @@ use relay_core::event::{CallId, Closing, Event, Labels, Outcome};
 use relay_core::gate::View;
 use relay_core::{Fault, Moment};
 
-use self::families::{Families, Usual};
-use self::labels::{Names, OfCall, OfCredential, OfFault, OfLane, OfWay, Reason, Whither, Why, named};
+use self::families::{End, Families, Usual};
+use self::labels::{Names, OfCredential, OfFault, OfLane, OfWay, Reason, Whither, Why, named};
 use super::{CredentialNews, LaneName, Notice, Observer, What};
 use crate::upstream::{WayNews, WayWhat};
 
@@ -121,17 +121,14 @@ impl Metrics {
 
     fn closed(&self, open: &Open, closing: &Closing) {
         let Usual { whither, times, .. } = &*open.usual;
-        let Whither { upstream, model } = whither.clone();
-        let of = OfCall {
+        let end = End {
             client: open.labels.client,
             dialect: open.labels.dialect,
             operation: open.labels.operation.name(),
             transport: open.labels.transport.name(),
-            upstream,
-            model,
             outcome: closing.outcome.name(),
         };
-        self.families.calls.get_or_create(&of).inc();
+        open.usual.ends(end, &self.families.calls);
         times.observe(closing.took.as_secs_f64());
         if !closing.waited.is_zero() {
             self.families.waits.get_or_create(whither).observe(closing.waited.as_secs_f64());

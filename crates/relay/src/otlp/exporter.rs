@@ -58,8 +58,6 @@ const LAST: Duration = Duration::from_secs(2);
 struct Seen {
     call: CallId,
     at: Moment,
-    /// Milliseconds since 1970.
-    wall: u64,
     event: Event,
 }
 
@@ -118,14 +116,13 @@ fn nanos(clock: &dyn Clock) -> u64 {
 
 impl Observer for Otlp {
     fn see(&self, call: CallId, at: Moment, event: &Event) {
-        let wall = wall_ms(&*self.clock);
         let mut seen = self.seen();
         if seen.len() >= ROOM {
             drop(seen);
             self.lose(1);
             return;
         }
-        seen.push(Seen { call, at, wall, event: event.clone() });
+        seen.push(Seen { call, at, event: event.clone() });
         let is_much = seen.len() == ROOM / 2;
         drop(seen);
         if is_much {
@@ -224,12 +221,12 @@ impl Exporter {
     /// Makes spans of what was seen.
     fn gather(&mut self) {
         let seen = std::mem::take(&mut *self.otlp.seen());
-        for Seen { call, at, wall, event } in seen {
+        for Seen { call, at, event } in seen {
             if let Event::CallOpened { labels, .. } = &event {
                 // Whose client records nothing wants nothing recorded.
                 self.traces.extend(labels.trace.filter(|trace| trace.sampled).map(|trace| (call, trace)));
             }
-            if self.traces.contains_key(&call) && !self.assembler.see(call, at, wall, &event) {
+            if self.traces.contains_key(&call) && !self.assembler.see(call, at, &event) {
                 self.traces.remove(&call);
                 self.otlp.lose(1);
             }

@@ -161,13 +161,12 @@ impl Evening<'_> {
         let (plan, labels) = self.asked(kind);
         let (mut call, mut now) = (Call::new(plan, Moment::ZERO), Moment::ZERO);
         let (mut book, id) = (Assembler::default(), CallId(number));
-        let opened =
-            Event::CallOpened { labels: labels.into(), inherited: relay_core::event::Inherited::default() };
-        book.see(id, now, 1_772_366_400_000 + number, &opened);
+        let (labels, inherited) = (labels.into(), relay_core::event::Inherited::default());
+        book.see(id, now, &Event::CallOpened { labels, inherited, wall: 1_772_366_400_000 + number });
         let outcome = loop {
             let step = call.next(now);
             for event in call.take_events() {
-                book.see(id, now, 0, &event);
+                book.see(id, now, &event);
             }
             match step {
                 Step::End(ending) => break ending.outcome(),
@@ -183,7 +182,7 @@ impl Evening<'_> {
                     let lateness = Duration::from_millis(self.among(3) as u64);
                     let turn = waiting.not_before.unwrap_or(now).max(now + line) + lateness;
                     for event in call.take_events() {
-                        book.see(id, now, 0, &event);
+                        book.see(id, now, &event);
                     }
                     if !scripted && call.sends() > 0 && self.chance(0.03) {
                         now = now + turn.since(now).mul_f64(self.dice.share());
@@ -205,7 +204,7 @@ impl Evening<'_> {
                         call.head_arrived(200, None);
                         call.committed();
                         for event in call.take_events() {
-                            book.see(id, now, 0, &event);
+                            book.see(id, now, &event);
                         }
                         now = now + Duration::from_secs(3);
                         break Outcome::Served;
@@ -216,9 +215,9 @@ impl Evening<'_> {
             }
         };
         for event in call.take_events() {
-            book.see(id, now, 0, &event);
+            book.see(id, now, &event);
         }
-        book.see(id, now, 0, &Event::CallClosed(call.closing(outcome, now)));
+        book.see(id, now, &Event::CallClosed(call.closing(outcome, now)));
         book.take_changed().remove(0)
     }
 }

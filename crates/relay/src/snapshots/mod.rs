@@ -90,7 +90,7 @@ pub(crate) struct Requested {
     pub(crate) method: Method,
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) path_and_query: PathAndQuery,
-    pub(crate) headers: HeaderMap,
+    pub(crate) headers: Arc<HeaderMap>,
     pub(crate) written: Written,
 }
 
@@ -120,9 +120,9 @@ impl Draft {
         })
     }
 
-    /// Something happened to the call; `wall`: milliseconds since 1970.
-    pub(crate) fn see(&self, call: CallId, at: Moment, wall: u64, event: &Event) {
-        self.seen.see(call, at, wall, event);
+    /// Something happened to the call.
+    pub(crate) fn see(&self, call: CallId, at: Moment, event: &Event) {
+        self.seen.see(call, at, event);
     }
 
     /// Whether such an end is wanted.

@@ -68,24 +68,20 @@ fn job(config: &Arc<Config>, call: u64, body: &[u8]) -> Job {
         method: Method::POST,
         upstream: Arc::new(Upstream::parse("openai", "https://api.openai.com/v1").unwrap()),
         path_and_query: PathAndQuery::from_static("/v1/responses?key=hunter2"),
-        headers: headers(&[("content-type", "application/json"), ("authorization", "Bearer hunter2")]),
+        headers: headers(&[("content-type", "application/json"), ("authorization", "Bearer hunter2")]).into(),
         written: Written { encoding: Some(Encoding::Identity), limit: 1 << 30 },
     };
     let mut draft = Draft::of(config, || asked).unwrap();
     let (id, at) = (CallId(call), Moment::ZERO);
-    draft.see(
-        id,
-        at,
-        1_764_500_000_000,
-        &Event::CallOpened { labels: labels.into(), inherited: relay_core::event::Inherited::default() },
-    );
+    let (labels, inherited) = (labels.into(), relay_core::event::Inherited::default());
+    draft.see(id, at, &Event::CallOpened { labels, inherited, wall: 1_764_500_000_000 });
     draft.answered(Answered {
         status: Some(503),
         headers: headers(&[("content-type", "application/json"), ("set-cookie", "hunter2")]),
         body: vec![Bytes::from_static(b"{\"error\":{\"message\":\"busy\",\"token\":\"hunter2\"}}")],
         kind: None,
     });
-    draft.see(id, at, 1_764_500_000_000, &Event::CallClosed(Closing::new(Outcome::GaveUp)));
+    draft.see(id, at, &Event::CallClosed(Closing::new(Outcome::GaveUp)));
     let place = Place::none(&Room::new(1 << 20));
     draft
         .ended(CallId(call), Some(3), Some((Bytes::copy_from_slice(body), place)), 1_764_500_000_000 + call)

@@ -10,6 +10,7 @@ use rusqlite::Connection;
 use super::*;
 use crate::clock::{RatedClock, SystemClock};
 use crate::history::recent::Recent;
+use crate::history::record::CallRecord;
 use crate::history::store::Reader;
 use crate::history::store::tests::{BOUNDS, Folder, full, run};
 use crate::history::tests::{opened, served};
@@ -64,7 +65,7 @@ fn written(folder: &Folder) -> Vec<(i64, u64)> {
 async fn who_waits_until_it_is_written_finds_it_in_the_file() {
     let folder = Folder::new();
     let (file, ..) = start(&folder);
-    let recorder = Recorder::start(Arc::new(SystemClock), Writer::to(file)).unwrap();
+    let recorder = Recorder::start(Writer::to(file)).unwrap();
     recorder.written().await;
     for call in 1..=50 {
         for event in [opened(), served(1, 0)] {
@@ -86,7 +87,7 @@ fn one_that_is_locked_at_the_start_is_opened_later() {
     assert!(file.trouble().is_some_and(|why| why.contains("locked")) && file.run().is_none());
     assert!(said.try_iter().collect::<String>().starts_with("calls are not recorded: "));
     drop(other);
-    assert_eq!(file.write(vec![full(1)]), 0);
+    assert_eq!(file.write(vec![Known::of(full(1))]), 0);
     assert!(file.run().is_none(), "its time has not come");
     clock.pass(1);
     assert_eq!(file.write(Vec::new()), 0);
@@ -105,11 +106,11 @@ fn it_is_tried_ever_later_and_only_so_much_waits_for_it() {
         let pause = file.next_try().unwrap();
         pauses.push(pause.as_secs());
         clock.pass(pause.as_secs());
-        file.write(vec![full(number)]);
+        file.write(vec![Known::of(full(number))]);
     }
     assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
     assert_eq!(said.try_iter().count(), 1, "said once");
-    assert_eq!(file.write((0..2_000).map(full).collect()), 1_000);
+    assert_eq!(file.write((0..2_000).map(full).map(Known::of).collect()), 1_000);
     std::fs::remove_file(folder.file().parent().unwrap()).unwrap();
     clock.pass(60);
     file.write(Vec::new());
@@ -122,7 +123,7 @@ fn what_could_not_be_written_is_written_at_the_end() {
     let (mut file, _clock, _said) = start(&folder);
     let other = Connection::open(folder.file()).unwrap();
     other.execute_batch("ALTER TABLE calls RENAME TO elsewhere").unwrap();
-    file.write(vec![full(1)]);
+    file.write(vec![Known::of(full(1))]);
     other.execute_batch("ALTER TABLE elsewhere RENAME TO calls").unwrap();
     file.end();
     assert_eq!(written(&folder), [(1, 1)]);
@@ -133,17 +134,17 @@ fn what_could_not_be_written_is_written_at_the_end() {
 fn one_that_is_removed_meanwhile_is_begun_anew() {
     let folder = Folder::new();
     let (mut file, _clock, said) = start(&folder);
-    file.write(vec![full(1)]);
+    file.write(vec![Known::of(full(1))]);
     // What belongs to it may stay behind, or not.
     for (number, gone) in [(2, &["", "-wal", "-shm"][..]), (3, &[""])] {
         for suffix in gone {
             std::fs::remove_file(folder.file().with_file_name(format!("history.sqlite{suffix}"))).unwrap();
         }
-        file.write(vec![full(number)]);
+        file.write(vec![Known::of(full(number))]);
         assert_eq!((file.trouble(), written(&folder)), (None, vec![(1, number)]));
         assert!(said.try_iter().collect::<String>().contains("was removed or replaced"));
     }
-    file.write(vec![full(4)]);
+    file.write(vec![Known::of(full(4))]);
     assert_eq!((written(&folder), said.try_iter().count()), (vec![(1, 3), (1, 4)], 0));
 }
 
@@ -151,15 +152,15 @@ fn one_that_is_removed_meanwhile_is_begun_anew() {
 fn one_that_breaks_meanwhile_is_put_aside() {
     let folder = Folder::new();
     let (mut file, clock, said) = start(&folder);
-    file.write(vec![full(1)]);
+    file.write(vec![Known::of(full(1))]);
     let other = Connection::open(folder.file()).unwrap();
     let broken = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'x' WHERE name = 'calls'; \
                   PRAGMA schema_version = 99";
     other.execute_batch(broken).unwrap();
     drop(other);
-    file.write(vec![full(2)]);
+    file.write(vec![Known::of(full(2))]);
     clock.pass(1);
-    file.write(vec![full(3)]);
+    file.write(vec![Known::of(full(3))]);
     assert_eq!((file.trouble(), written(&folder)), (None, vec![(1, 2), (1, 3)]));
     assert!(said.try_iter().any(|words| words.contains(".damaged-1")));
 }
@@ -174,7 +175,7 @@ fn memory_knows_before_the_file_does_and_time_alone_has_it_tried_again() {
     let is_there = move || seen.get().is_some_and(|recent: &Arc<Recent>| recent.call(1).is_some());
     let say = move |words: String| drop(say.send((words, is_there())));
     let file = File::new(folder.file(), run(), BOUNDS, clock.clone(), Box::new(say));
-    let recorder = Recorder::start(clock, Writer::to(file)).unwrap();
+    let recorder = Recorder::start(Writer::to(file)).unwrap();
     recent.set(Arc::clone(recorder.recent())).unwrap();
     let other = Connection::open(folder.file()).unwrap();
     other.execute_batch("ALTER TABLE calls RENAME TO elsewhere").unwrap();

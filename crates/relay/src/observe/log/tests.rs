@@ -162,7 +162,7 @@ fn a_log_remembers_where_a_call_failed_and_where_it_was() {
         code: None,
     };
     for event in [
-        Event::CallOpened { labels: labels().into(), inherited: Inherited::default() },
+        Event::CallOpened { labels: labels().into(), inherited: Inherited::default(), wall: 0 },
         failed,
         Event::Moved { send: 2, to: to.into(), why: Left::Failed },
         line,
@@ -359,11 +359,11 @@ impl Sink for Told {
 #[test]
 fn each_step_has_its_line() {
     insta::assert_snapshot!(
-        text(&Event::CallOpened { labels: labels().into(), inherited: Inherited { sends: 2, ..Inherited::default() } }),
+        text(&Event::CallOpened { labels: labels().into(), inherited: Inherited { sends: 2, ..Inherited::default() }, wall: 0 }),
         @"[open] client=codex dialect=openai_responses operation=generation transport=http profile=interactive inherited_sends=2 model=gpt-x upstream=openai id=c7"
     );
     let inherited = Inherited { failed: 2, resends: 1, ..Inherited::default() };
-    let event = Event::CallOpened { labels: labels().into(), inherited };
+    let event = Event::CallOpened { labels: labels().into(), inherited, wall: 0 };
     assert!(text(&event).contains(" inherited_sends=0 inherited_failed=2 inherited_resends=1 model="));
     assert_eq!(level(&event), LogLevel::Debug);
     let fault = Event::FaultSeen {

@@ -243,7 +243,7 @@ fn held_back(
 pub(super) fn record(call: CallId, labels: &Labels, before: &Before, event: &Event) -> Record {
     let count = |count: &u32| Field::Count(u64::from(*count));
     let (name, mut fields) = match event {
-        Event::CallOpened { labels, inherited } => ("open", opening_fields(labels, *inherited)),
+        Event::CallOpened { labels, inherited, .. } => ("open", opening_fields(labels, *inherited)),
         Event::SendStarted { send } => ("send", vec![("send", count(send))]),
         Event::WayTaken { send, detour } => ("detour", detour_fields(*send, detour)),
         Event::HeadArrived { send, status, .. } => {

@@ -1,6 +1,7 @@
 //! What is counted, under which names, and what each name means.
 
 use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
@@ -78,12 +79,41 @@ impl Default for Families {
     }
 }
 
+/// What a call was, and how it ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) client: &'static str,
+    pub(super) dialect: &'static str,
+    pub(super) operation: &'static str,
+    pub(super) transport: &'static str,
+    pub(super) outcome: &'static str,
+}
+
 /// What every call to one place counts, looked up once and not again for each.
 pub(super) struct Usual {
     pub(super) whither: Whither,
+    /// The ends that were met so far; there are few kinds.
+    ends: Mutex<Vec<(End, Counter)>>,
     pub(super) sends: Counter,
     pub(super) commits: Histogram,
     pub(super) times: Histogram,
+}
+
+impl Usual {
+    /// One ends like this.
+    pub(super) fn ends(&self, end: End, calls: &Family<OfCall, Counter>) {
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, count)) = ends.iter().find(|(known, _)| *known == end) {
+            count.inc();
+            return;
+        }
+        let End { client, dialect, operation, transport, outcome } = end;
+        let Whither { upstream, model } = self.whither.clone();
+        let of = OfCall { client, dialect, operation, transport, upstream, model, outcome };
+        let count = calls.get_or_create(&of).clone();
+        count.inc();
+        ends.push((end, count));
+    }
 }
 
 impl Families {
@@ -93,6 +123,7 @@ impl Families {
             sends: self.sends.get_or_create(&whither).clone(),
             commits: self.commits.get_or_create(&whither).clone(),
             times: self.times.get_or_create(&whither).clone(),
+            ends: Mutex::default(),
             whither,
         }
     }

@@ -26,8 +26,11 @@ fn open(metrics: &Metrics, id: u64, model: &str) {
         bound: None,
         trace: None,
     };
-    let opened =
-        Event::CallOpened { labels: labels.into(), inherited: relay_core::event::Inherited::default() };
+    let opened = Event::CallOpened {
+        labels: labels.into(),
+        inherited: relay_core::event::Inherited::default(),
+        wall: 0,
+    };
     metrics.see(CallId(id), BEGAN, &opened);
 }
 

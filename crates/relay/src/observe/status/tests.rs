@@ -41,7 +41,11 @@ fn call(status: &Status, id: u64, faults: u32, outcome: Option<Outcome>) {
         bound: None,
         trace: None,
     };
-    see(Event::CallOpened { labels: labels.into(), inherited: relay_core::event::Inherited::default() });
+    see(Event::CallOpened {
+        labels: labels.into(),
+        inherited: relay_core::event::Inherited::default(),
+        wall: 0,
+    });
     see(Event::SendStarted { send: 1 });
     let wait = Duration::from_secs(2);
     for send in 2..faults + 2 {
