@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::record::{CallRecord, State};
 
-/// The most calls that are kept. A usual one takes half a kilobyte.
+/// The most calls that are kept. A usual one takes half a kilobyte, and three times as much while somebody follows.
 pub const MOST: usize = 2_000;
 
 /// A call as it was after one of its changes.
