@@ -5,6 +5,7 @@
 
 const { spawn } = require("node:child_process");
 const { constants } = require("node:os");
+const { isatty } = require("node:tty");
 
 const platform = `${process.platform}-${process.arch}`;
 const file = process.platform === "win32" ? "steady-relay.exe" : "steady-relay";
@@ -24,8 +25,9 @@ function program() {
 const child = spawn(program(), process.argv.slice(2), { stdio: "inherit", windowsHide: false });
 
 // What a terminal sends goes to both of us, and the program decides what it means; the rest is handed on. SIGUSR1 would
-// have Node open a port for debuggers.
-const hasTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
+// have Node open a port for debuggers. `process.stdin` and its like are not looked at: Node would make them streams of its
+// own, and a pipe one that its readers do not wait for, the program among them.
+const hasTerminal = [0, 1, 2].some(isatty);
 for (const signal of ["SIGINT", "SIGQUIT"]) {
   process.on(signal, () => hasTerminal || child.kill(signal));
 }

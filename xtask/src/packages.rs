@@ -165,11 +165,15 @@ impl Made {
         let mut run = Command::new(&started);
         run.args(["session", "--own"]).env("HOME", &folder).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut held = run.stderr(Stdio::null()).spawn().context("cannot start the launcher")?;
+        // Both stay open until it has ended: where one is closed, it ends by itself.
+        let (input, output) = (held.stdin.take(), held.stdout.take());
         let mut ready = String::new();
-        BufReader::new(held.stdout.take().context("it has an output")?).read_line(&mut ready)?;
+        let mut output = BufReader::new(output.context("it has an output")?);
+        output.read_line(&mut ready)?;
         ensure!(ready.contains("\"url\""), "it is not ready: {ready}");
         succeed(words(&folder, "kill -USR1").arg(held.id().to_string()))?;
         let ended = held.wait()?;
+        drop((input, output));
         ensure!(!ended.success(), "a signal to the launcher is not handed on: {ended}");
         Ok(())
     }

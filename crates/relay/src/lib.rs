@@ -76,6 +76,7 @@ pub mod settings;
 pub mod setup;
 mod shared;
 pub mod snapshots;
+pub mod standard_input;
 pub mod stats;
 pub mod target;
 mod terminal;

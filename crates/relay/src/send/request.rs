@@ -16,6 +16,7 @@ use relay_core::units::duration;
 use super::Options;
 use crate::admin;
 use crate::headers::OUR_NAME;
+use crate::standard_input::standard_input;
 use crate::target::{Upstream, V1};
 use crate::words::{lang, send, settings};
 
@@ -230,7 +231,7 @@ fn add(line: &str, place: &str, headers: &mut HeaderMap) -> Result<(), Unfit> {
 fn data(options: &Options) -> Result<Data, Unfit> {
     let file = match (&options.data, &options.data_file) {
         (Some(data), _) => match data.strip_prefix('@') {
-            Some("-") => return from_pipe("standard input", io::stdin()),
+            Some("-") => return from_pipe("standard input", standard_input()),
             Some(file) => Path::new(file),
             None => return Ok(Data::Bytes(data.clone().into())),
         },

@@ -1,7 +1,6 @@
 //! `steady-relay replay`: recorded calls, decided again with the present settings.
 
 use std::fs::File;
-use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use steady_relay::diagnose::gather::{Seen, seen};
 use steady_relay::history::record::CallRecord;
 use steady_relay::replay::{Options, read, replay as decide, report};
 use steady_relay::settings::Loaded;
+use steady_relay::standard_input::standard_input;
 use steady_relay::words::{lang, replay as words, start};
 
 use super::{Failure, block_on, failed, files, load, print, print_json, say};
@@ -39,7 +39,7 @@ pub(crate) fn replay(flags: &Flags, options: &Options) -> Result<u8, Failure> {
 
 fn in_file(path: &Path) -> Result<Vec<CallRecord>, Failure> {
     let calls = if path == Path::new("-") {
-        read::calls(io::stdin().lock())
+        read::calls(standard_input())
     } else {
         File::open(path).map_err(read::Unreadable::from).and_then(read::calls)
     };

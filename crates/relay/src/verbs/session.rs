@@ -17,6 +17,7 @@ use steady_relay::run::{RelayAddr, SessionKey};
 use steady_relay::sessions::said::{NamedUrl, Page, Sums, VERSION as SESSIONS, Wanted};
 use steady_relay::sessions::{Holder, MOST_UPSTREAMS, forwarding};
 use steady_relay::settings::Loaded;
+use steady_relay::standard_input::standard_input;
 use steady_relay::target::Upstream;
 use tokio::sync::mpsc;
 
@@ -99,7 +100,7 @@ async fn hold(flags: &Flags, options: &cli::Session) -> Result<u8, Failure> {
 
 /// Hands on each line of standard input, until that ends. What cannot be a question is named in its place.
 fn read_lines(lines: &mpsc::Sender<Result<String, String>>) {
-    let mut input = io::stdin().lock();
+    let mut input = standard_input();
     loop {
         let mut line = Vec::new();
         match input.by_ref().take(LONGEST).read_until(b'\n', &mut line) {

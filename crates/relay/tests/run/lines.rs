@@ -1,13 +1,16 @@
 //! `steady-relay session`: a session for a program that asks by lines.
 
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
 use std::process::Stdio;
 
 use relay_sim::{Client, Request, Script, Upstream};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::TcpStream;
-use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::net::unix::pipe;
+use tokio::process::{Child, ChildStdout};
 use tokio::time::timeout;
 
 use crate::place::{Place, QUICK, SOON, busy, good, signal, taken_apart};
@@ -15,7 +18,7 @@ use crate::place::{Place, QUICK, SOON, busy, good, signal, taken_apart};
 /// The program, and how it is asked.
 struct Held {
     child: Child,
-    input: ChildStdin,
+    input: Pin<Box<dyn AsyncWrite>>,
     output: Lines<BufReader<ChildStdout>>,
     ready: Value,
 }
@@ -23,9 +26,13 @@ struct Held {
 impl Held {
     async fn start(place: &Place, arguments: &[&str]) -> Self {
         let arguments: Vec<_> = ["session"].iter().chain(arguments).copied().collect();
-        let mut command = place.program(&arguments);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            place.program(&arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take().unwrap();
+        Self::ready(child, Box::pin(input)).await
+    }
+
+    async fn ready(mut child: Child, input: Pin<Box<dyn AsyncWrite>>) -> Self {
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut held = Self { child, input, output, ready: Value::Null };
         held.ready = held.line().await;
@@ -90,6 +97,22 @@ async fn a_program_has_a_relay_of_its_own_as_long_as_its_input_lasts() {
     assert_eq!(held.ends().await, Some(0));
     assert!(TcpStream::connect(("127.0.0.1", port)).await.is_err(), "the relay is gone with it");
     assert_eq!(place.contents(), before, "something was written to the home folder");
+}
+
+#[tokio::test]
+async fn an_input_that_another_program_made_one_that_does_not_wait_is_waited_for() {
+    let place = Place::new();
+    // Both ends of tokio's pipe are such.
+    let (input, end) = pipe::pipe().unwrap();
+    let end: OwnedFd = end.into_nonblocking_fd().unwrap();
+    let mut program = place.program(&["session", "--own"]);
+    let child = program.stdin(end).stdout(Stdio::piped()).spawn().unwrap();
+    drop(program);
+    let mut held = Held::ready(child, Box::pin(input)).await;
+    for id in 1..4 {
+        assert_eq!(held.ask(&json!({"id": id, "ask": "stats"})).await["id"], json!(id));
+    }
+    assert_eq!(held.ends().await, Some(0));
 }
 
 #[tokio::test]
