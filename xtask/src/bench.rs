@@ -6,15 +6,20 @@ use std::path::Path;
 use std::process::Command;
 use xtask::command::{cargo, succeed};
 
+/// What Cargo is told to build: the program as it is shipped, and what measures it. Each by itself: what the second needs of
+/// the simulator the first does not.
+pub(crate) const RELAY: &str = "--release --locked -p steady-relay";
+pub(crate) const MEASURES: &str = "--release --locked -p relay-bench --features chaos";
+
 /// Measures the release program: `--instructions` counts, `--gate` measures the gate alone, `--crowd` plays a crowd at
 /// a service that is short of capacity, `--chaos` one at a pool of services that misbehave in every way, `--subscribers`
 /// measures what it costs that everything is told, `--ws` measures WebSocket; all else goes on to `relay-bench run`.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     match words {
         ["--instructions"] => instructions(root),
-        ["--gate"] => succeed(&mut cargo(root, "run --release --locked -p relay-bench -- gate")),
+        ["--gate"] => succeed(&mut cargo(root, &format!("run {MEASURES} -- gate"))),
         ["--crowd", words @ ..] => measure(root, "crowd", words),
-        ["--chaos", words @ ..] => chaos_for(root, words),
+        ["--chaos", words @ ..] => measure(root, "chaos", words),
         ["--subscribers", words @ ..] => measure(root, "subscribers", words),
         ["--ws", words @ ..] => measure(root, "ws", words),
         words => measure(root, "run", words),
@@ -36,20 +41,13 @@ pub(crate) fn crowd(root: &Path) -> Result<()> {
 /// Twenty seconds of a crowd at services that misbehave. Fails where a request ran twice, had no end, or ended in a success
 /// that was none.
 pub(crate) fn chaos(root: &Path) -> Result<()> {
-    chaos_for(root, &["--seconds", "20"])
-}
-
-fn chaos_for(root: &Path, words: &[&str]) -> Result<()> {
-    succeed(&mut cargo(root, "build --release --locked -p steady-relay"))?;
-    // By itself: what it needs of the simulator the relay does not.
-    let mut command = cargo(root, "run --release --locked -p relay-bench --features chaos -- chaos");
-    let exe = std::env::consts::EXE_SUFFIX;
-    command.arg(root.join(format!("target/release/steady-relay{exe}"))).args(words);
-    succeed(&mut command)
+    measure(root, "chaos", &["--seconds", "20"])
 }
 
 fn measure(root: &Path, verb: &str, words: &[&str]) -> Result<()> {
-    succeed(&mut cargo(root, "build --release --locked -p steady-relay -p relay-bench"))?;
+    for what in [RELAY, MEASURES] {
+        succeed(&mut cargo(root, &format!("build {what}")))?;
+    }
     let folder = root.join("target/release");
     let exe = std::env::consts::EXE_SUFFIX;
     let mut command = Command::new(folder.join(format!("relay-bench{exe}")));

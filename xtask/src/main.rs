@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! cargo xtask test                   install what the tests need, then run every check
-//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core workflows dashboard unit release cases
-//!                                    otlp python dist peers soak instructions crowd chaos clients)
+//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core setup workflows dashboard unit otlp python
+//!                                    release dist clients cases peers soak instructions crowd chaos)
 //! cargo xtask soak --minutes 5       the release program under load for so long; 1 unless said
 //! cargo xtask bench --quick          the release program beside a direct connection and a bare proxy
 //! cargo xtask bench --ws             the same over WebSocket, beside a plain tunnel
@@ -21,12 +21,15 @@
 //! cargo xtask fuzz [--minutes N] [TARGET]
 //! ```
 //!
-//! `setup` brings the real clients into `target/test-env` and what the dashboard is built with into its folder, `checks` is the list of steps in their order,
-//! `python` builds and tests the package for Python, `fuzz` runs the fuzz targets, `bench` measures, `mutate` breaks, `simulate` plays, `packages` tries what `dist/` makes, `semver` compares interfaces. The
-//! load of the soak is a program of its own, in `soak/`, and so is what makes the packages, in `dist/`. Nothing here is part of the relay.
+//! `setup` brings the real clients into `target/test-env` and what the dashboard is built with into its folder. `checks` is
+//! the list of steps in their order, and `steps` runs them: `cases` plays the wire cases, `python` builds and tests the
+//! package for Python, `packages` tries what `dist/` makes. `bench` measures, `mutate` breaks, `simulate` plays, `semver`
+//! compares interfaces, `fuzz` runs the fuzz targets. The load of the soak is a program of its own, in `soak/`, and so is
+//! what makes the packages, in `dist/`. Nothing here is part of the relay.
 #![expect(clippy::print_stderr, reason = "a chore reports to the terminal it was started from")]
 
 mod bench;
+mod cases;
 mod checks;
 mod fuzz;
 mod mutate;
@@ -35,6 +38,7 @@ mod python;
 mod semver;
 mod setup;
 mod simulate;
+mod steps;
 
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
@@ -67,6 +71,7 @@ fn run(args: &[String]) -> Result<()> {
         }
         ["test"] => checks::run(&root, &[]),
         ["test", "--only", steps] => checks::run(&root, &steps.split(',').collect::<Vec<_>>()),
+        [steps::BESIDE, step] => checks::run_beside(&root, step),
         ["mutate"] => mutate::run(&root, ""),
         ["mutate", word] => mutate::run(&root, word),
         ["bench", words @ ..] => bench::run(&root, words),
