@@ -53,7 +53,7 @@ def is_there(pid: int) -> bool:
 
 
 def relays(parent: int | None = None) -> set[int]:
-    """The relays of sessions that this process has started."""
+    """The relays of sessions that this process has started; one of an earlier test may still be ending."""
     ours = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -163,7 +163,7 @@ def test_a_child_has_a_relay_of_its_own_and_its_parents_goes_on() -> None:
         assert answered == "200" and int(relay) not in before
         assert until(lambda: not is_there(int(relay)))
         # The parent's is the same, and works.
-        assert session.get(up.url).status_code == 200 and relays() == before
+        assert session.get(up.url).status_code == 200 and relays() <= before
 
 
 def test_a_fork_in_the_middle_of_a_question_holds_nobody_up() -> None:
@@ -379,7 +379,7 @@ def test_threads_that_begin_at_once_start_one_relay() -> None:
         assert len(set(told)) == 2 and 200 in told
         assert len(relays() - before) == 1
         fresh.close()
-        assert relays() == before
+        assert relays() <= before
 
 
 def test_a_relay_of_this_user_is_joined_and_lives_on(home: Path) -> None:
@@ -518,7 +518,7 @@ def test_one_that_nobody_has_any_more_leaves_nothing() -> None:
     for _ in range(3):
         Relay(own=True).stats()
     gc.collect()
-    assert until(lambda: relays() == before and threading.active_count() == threads)
+    assert until(lambda: relays() <= before and threading.active_count() <= threads)
 
 
 def test_who_waited_for_a_start_that_fails_does_not_wait_for_another(
@@ -633,7 +633,7 @@ def test_why_there_is_no_relay_is_said(tmp_path: Path, monkeypatch: pytest.Monke
         monkeypatch.setattr(steady_relay._relay, "_ENDS", 0.1)
         with pytest.raises(RelayNotStarted, match="no steady-relay that this package knows"), Relay():
             pass
-    assert relays() == before
+    assert relays() <= before
     closed = Relay()
     closed.close()
     with pytest.raises(RelayError, match="closed"):
@@ -658,5 +658,5 @@ def test_nothing_is_left_open() -> None:
                 for _ in range(5):
                     session.post(up.url, json={}).raise_for_status()
         assert until(lambda: len(opened() - before) <= 0), opened() - before
-        assert relays() == running
+        assert relays() <= running
     assert socket.getdefaulttimeout() is None
