@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use xtask::command::{cargo, gentle_cargo, output, succeed, words, works};
+use xtask::command::{cargo, output, succeed, words, works};
 
 const CHECKS: [Check; 19] = [
     Check { name: "fmt", what: "formatting", begins: Begins::InTurn, run: fmt },
@@ -37,12 +37,6 @@ const CHECKS: [Check; 19] = [
     },
     Check { name: "unit", what: "tests of the workspace", begins: Begins::InTurn, run: unit },
     Check { name: "otlp", what: "the feature that is off by default", begins: Begins::InTurn, run: otlp },
-    Check {
-        name: "python",
-        what: "the package for Python: its wheel, types and tests",
-        begins: Begins::InTurn,
-        run: python,
-    },
     Check { name: "release", what: "the program as it is shipped", begins: Begins::Early, run: release },
     Check {
         name: "dist",
@@ -69,16 +63,22 @@ const CHECKS: [Check; 19] = [
         run: peers,
     },
     Check {
-        name: "soak",
-        what: "nothing grows and nothing stays open under load",
-        begins: Begins::InTurn,
-        run: soak,
+        name: "python",
+        what: "the package for Python: its wheel, types and tests",
+        begins: Begins::With("clients"),
+        run: python,
     },
     Check {
         name: "instructions",
         what: "a request costs no more than it did",
-        begins: Begins::InTurn,
+        begins: Begins::With("clients"),
         run: instructions,
+    },
+    Check {
+        name: "soak",
+        what: "nothing grows and nothing stays open under load",
+        begins: Begins::InTurn,
+        run: soak,
     },
     Check {
         name: "crowd",
@@ -151,13 +151,12 @@ fn fmt(root: &Path) -> Result<Done> {
 }
 
 fn clippy(root: &Path) -> Result<Done> {
-    // The program without what can be left out of it.
+    const ALL: &str =
+        "clippy --workspace --features steady-relay/otlp,xtask/soak,xtask/dist,relay-bench/chaos";
+    // The program without what can be left out of it, and with all.
     succeed(&mut cargo(root, "clippy -p steady-relay --no-default-features -- -D warnings"))?;
-    succeed(&mut cargo(
-        root,
-        "clippy --workspace --features xtask/soak,xtask/dist,relay-bench/chaos --all-targets -- -D warnings",
-    ))?;
-    passed(&mut cargo(root, "clippy --workspace --test clients -- -D warnings"))
+    succeed(&mut cargo(root, &format!("{ALL} --all-targets -- -D warnings")))?;
+    passed(&mut cargo(root, &format!("{ALL} --test clients -- -D warnings")))
 }
 
 fn doc(root: &Path) -> Result<Done> {
@@ -222,11 +221,12 @@ fn unit(root: &Path) -> Result<Done> {
     passed(cargo(root, "test --workspace").env(NEEDS_TOOLS, "1"))
 }
 
-/// What the feature adds: its own tests, and those of the settings that differ by it.
+/// What the feature adds: its own tests, and those of the settings that differ by it. Of the whole workspace, so that
+/// what was built for the other tests serves these.
 fn otlp(root: &Path) -> Result<Done> {
-    succeed(&mut cargo(root, "clippy -p steady-relay --features otlp --all-targets -- -D warnings"))?;
-    succeed(&mut cargo(root, "test -p steady-relay --features otlp --test otlp"))?;
-    passed(&mut cargo(root, "test -p steady-relay --features otlp --lib -- otlp opentelemetry"))
+    const BUILT: &str = "test --workspace --features steady-relay/otlp";
+    succeed(&mut cargo(root, &format!("{BUILT} --test otlp")))?;
+    passed(&mut cargo(root, &format!("{BUILT} --lib -- otlp opentelemetry")))
 }
 
 fn python(root: &Path) -> Result<Done> {
@@ -237,11 +237,10 @@ fn python(root: &Path) -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Builds the program as it is shipped, and then what measures it. Both give way to what is done meanwhile: most of it is
-/// the work of one processor.
+/// Builds the program as it is shipped, and then what measures it.
 fn release(root: &Path) -> Result<Done> {
-    succeed(&mut gentle_cargo(root, &format!("build {}", bench::RELAY)))?;
-    passed(&mut gentle_cargo(root, &format!("build {}", bench::MEASURES)))
+    succeed(&mut cargo(root, &format!("build {}", bench::RELAY)))?;
+    passed(&mut cargo(root, &format!("build {}", bench::MEASURES)))
 }
 
 fn dist(root: &Path) -> Result<Done> {

@@ -17,16 +17,7 @@ pub fn words(folder: &Path, line: &str) -> Command {
 /// `cargo` in `folder`, without the variables that the Cargo which started us left behind:
 /// build scripts that watch them would run again and rebuild their dependents.
 pub fn cargo(folder: &Path, line: &str) -> Command {
-    without_ours(words(folder, &format!("cargo {line}")))
-}
-
-/// The same at the lowest priority, where the system has a word for that.
-pub fn gentle_cargo(folder: &Path, line: &str) -> Command {
-    let gently = if cfg!(unix) { "nice -n 19 cargo" } else { "cargo" };
-    without_ours(words(folder, &format!("{gently} {line}")))
-}
-
-fn without_ours(mut command: Command) -> Command {
+    let mut command = words(folder, &format!("cargo {line}"));
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         let of_a_package = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_", "CARGO_BIN_", "CARGO_PRIMARY_"];

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! cargo xtask test                   install what the tests need, then run every check
-//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core setup workflows dashboard unit otlp python
-//!                                    release dist clients cases peers soak instructions crowd chaos)
+//! cargo xtask test --only fmt,unit   some of them (fmt clippy doc core setup workflows dashboard unit otlp
+//!                                    release dist clients cases peers python instructions soak crowd chaos)
 //! cargo xtask soak --minutes 5       the release program under load for so long; 1 unless said
 //! cargo xtask bench --quick          the release program beside a direct connection and a bare proxy
 //! cargo xtask bench --ws             the same over WebSocket, beside a plain tunnel
