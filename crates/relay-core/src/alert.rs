@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::config::{AlertSettings, OwnRule};
 use crate::dialect::Because;
+use crate::dialect::Rule;
 use crate::event::{CallId, Closing, Event, Labels};
 use crate::fault::Fault;
 use crate::gate::Shut;
@@ -202,7 +203,7 @@ pub enum Gate {
 impl Watch {
     /// From now on it goes by these; what is the case stays so.
     pub fn set(&mut self, settings: AlertSettings, rules: Vec<OwnRule>) {
-        let named = |own: OwnRule| (Because::Yours(own.rule.clone()).to_string(), own);
+        let named = |own: OwnRule| (Because::Yours(Rule::clone(&own.rule)).to_string(), own);
         (self.settings, self.rules) = (settings, rules.into_iter().map(named).collect());
     }
 
@@ -379,6 +380,10 @@ impl Watch {
 
     /// An answer shows that the lane has what it lacked.
     fn answered(&mut self, call: CallId, at: Moment) {
+        // Asked for every answer, and nearly always there is nothing.
+        if self.cases.is_empty() {
+            return;
+        }
         let served = self.calls.get(&call).filter(|open| !open.is_refused);
         let Some(lane) = served.map(|open| open.labels.lane.clone()) else { return };
         self.over(Kind::QuotaSpent, &lane, at);
@@ -500,10 +505,6 @@ impl Watch {
 
     /// It is not the case any more.
     fn over(&mut self, kind: Kind, of: &str, at: Moment) {
-        // Asked for every answer, and nearly always there is nothing.
-        if self.cases.is_empty() {
-            return;
-        }
         let Some(case) = self.cases.get_mut(&(kind, Box::from(of))).filter(|case| case.stands) else {
             return;
         };

@@ -199,13 +199,13 @@ impl Config {
 
     /// The user's own rules for the answers of this dialect from this upstream.
     #[must_use]
-    pub fn rules_for(&self, dialect: &str, upstream: &str) -> Arc<[Rule]> {
+    pub fn rules_for(&self, dialect: &str, upstream: &str) -> Arc<[Arc<Rule>]> {
         let fits = |only: Option<&str>, it: &str| only.is_none_or(|only| only == it);
         let rules = self
             .rules
             .iter()
             .filter(|own| fits(own.dialect, dialect) && fits(own.upstream.as_deref(), upstream));
-        rules.map(|own| own.rule.clone()).collect()
+        rules.map(|own| Arc::clone(&own.rule)).collect()
     }
 
     /// The user's own rules that ask for an alert.
@@ -287,7 +287,7 @@ pub struct OwnRule {
     /// The name of the upstream it is about; `None`: all.
     pub upstream: Option<String>,
     /// The rule, of the same type as those that ship.
-    pub rule: Rule,
+    pub rule: Arc<Rule>,
     /// Whether a person is to be told of answers that it fits.
     pub alert: bool,
 }

@@ -138,7 +138,7 @@ pub struct Preamble {
     /// A failure that was told after output.
     late: Option<Box<Failure>>,
     wall: SystemTime,
-    rules: Arc<[Rule]>,
+    rules: Arc<[Arc<Rule>]>,
     because: Option<Because>,
     usage: Option<Usage>,
 }
@@ -181,7 +181,7 @@ impl Preamble {
 
     /// The same, by the user's own rules before all others.
     #[must_use]
-    pub fn by(mut self, rules: Arc<[Rule]>) -> Self {
+    pub fn by(mut self, rules: Arc<[Arc<Rule>]>) -> Self {
         self.rules = rules;
         self
     }
@@ -568,7 +568,7 @@ impl Preamble {
 fn reply<'a>(
     head: &'a Head,
     wall: SystemTime,
-    rules: &'a [Rule],
+    rules: &'a [Arc<Rule>],
     (told, body): (Told, &'a [u8]),
 ) -> Reply<'a> {
     let (status, headers) = (head.status.as_u16(), &head.headers);

@@ -52,7 +52,7 @@ where
     pub(crate) fn new(
         response: Response<R>,
         (method, sent): (&Method, Moment),
-        (asked, rules): (Asked, &Arc<[Rule]>),
+        (asked, rules): (Asked, &Arc<[Arc<Rule>]>),
         clock: &Clock,
     ) -> Self {
         let (head, body) = response.into_parts();

@@ -38,7 +38,7 @@ pub(crate) struct Options {
     pub(crate) hold: Hold,
     pub(crate) first_byte: Option<Duration>,
     pub(crate) idle: Duration,
-    pub(crate) rules: Arc<[Rule]>,
+    pub(crate) rules: Arc<[Arc<Rule>]>,
     pub(crate) lang: Lang,
     pub(crate) nothing_sent: NothingSent,
     pub(crate) observer: Option<Observer>,
@@ -125,8 +125,8 @@ impl SteadyLayer {
 
     /// Rules of one's own, which come before all others: which answer means what.
     #[must_use]
-    pub fn rules(mut self, rules: impl Into<Arc<[Rule]>>) -> Self {
-        self.options.rules = rules.into();
+    pub fn rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        self.options.rules = rules.into_iter().map(Arc::new).collect();
         self
     }
 

@@ -42,7 +42,7 @@ pub(crate) struct Leg {
     pub(crate) way: Ways,
     pub(crate) account: AccountKey,
     /// The user's own rules for the answers there.
-    pub(crate) rules: Arc<[Rule]>,
+    pub(crate) rules: Arc<[Arc<Rule>]>,
     pub(crate) lane: Arc<Lane>,
     /// A model that turns out to be cold is to be loaded.
     pub(crate) warms: bool,

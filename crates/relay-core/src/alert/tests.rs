@@ -207,14 +207,14 @@ fn a_rule_is_told_of_where_it_asks_for_it_and_no_other_that_looks_alike() {
     let own = |number: u32, statuses, upstream: Option<&str>| OwnRule {
         dialect: None,
         upstream: upstream.map(str::to_owned),
-        rule: Rule {
+        rule: Arc::new(Rule {
             sign: Sign::All(Vec::new()),
             on: Statuses::Chosen { among: vec![statuses], inside: false },
             fault: Fault::Overloaded,
             says: Says::Refused,
             floor: Duration::ZERO,
             source: format!("[[rule]] number {number}").into(),
-        },
+        }),
         alert: true,
     };
     let mut watch = Watch::default();

@@ -16,6 +16,7 @@ mod services;
 mod shared;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, Method};
@@ -211,7 +212,7 @@ pub struct Reply<'a> {
     /// The wall clock, for dates.
     pub wall: SystemTime,
     /// The user's own rows, which come first.
-    pub rules: &'a [Rule],
+    pub rules: &'a [Arc<Rule>],
 }
 
 impl Reply<'_> {

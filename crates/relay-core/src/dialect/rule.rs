@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -401,8 +402,8 @@ pub(crate) fn first<'r>(tables: &[&'r [Rule]], signs: &Signs<'_>) -> Option<&'r 
 }
 
 /// The first of a user's rows that holds, in their own order.
-pub(crate) fn first_of_users<'r>(rows: &'r [Rule], signs: &Signs<'_>) -> Option<&'r Rule> {
-    rows.iter().find(|row| row.on.hold(signs.status, signs.inside) && row.sign.is_in(signs))
+pub(crate) fn first_of_users<'r>(rows: &'r [Arc<Rule>], signs: &Signs<'_>) -> Option<&'r Rule> {
+    rows.iter().map(|row| &**row).find(|row| row.on.hold(signs.status, signs.inside) && row.sign.is_in(signs))
 }
 
 #[cfg(test)]

@@ -9,8 +9,10 @@ use relay_core::event::{CallId, Event};
 use super::assemble::Assembler;
 use super::record::CallRecord;
 
-/// So many are kept before they are put together: more than happen to a call that goes well.
+/// So many are kept before they are put together.
 const KEPT: usize = 8;
+/// So many happen to a call that goes well before its end: there is room for them from the beginning.
+const AS_A_RULE: usize = 4;
 
 /// The events of one call.
 #[derive(Debug, Default)]
@@ -24,7 +26,7 @@ struct Seen {
 
 impl Default for Seen {
     fn default() -> Self {
-        Self { kept: Vec::with_capacity(KEPT), before: Assembler::default() }
+        Self { kept: Vec::with_capacity(AS_A_RULE), before: Assembler::default() }
     }
 }
 

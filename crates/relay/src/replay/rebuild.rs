@@ -1,6 +1,7 @@
 //! What a record says, as the values that the core decides about: the failure of a send by the present rules, the request,
 //! and who asked.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -169,7 +170,7 @@ fn by_rules(call: &CallRecord, of: &SendRecord, recorded: &str, config: &Config,
         Advice::Silent | Advice::Useless => None,
     };
     // One that looked at what a record does not hold is known by its name.
-    let same = rules.iter().find(|rule| format!("{OWN}{}", rule.sign) == recorded);
+    let same = rules.iter().map(|rule| &**rule).find(|rule| format!("{OWN}{}", rule.sign) == recorded);
     let own = match &because {
         Because::Yours(rule) => same.or(Some(rule)),
         Because::Row(_) | Because::Challenge | Because::Status | Because::Nothing => same,
@@ -198,7 +199,7 @@ fn judged(
     of: &SendRecord,
     failed: &FailedRecord,
     failure: &Failure,
-    rules: &[Rule],
+    rules: &[Arc<Rule>],
 ) -> (Failure, Because) {
     let generic = || dialect::named("generic").unwrap_or(dialect::ALL[0]);
     let dialect = dialect::named(&call.dialect).unwrap_or_else(generic);

@@ -7,6 +7,7 @@ use relay_core::evidence::Says;
 use relay_core::units::Invalid;
 use relay_core::{Fault, config};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a `[[rule]]` says. The upstream's name is not yet looked up.
@@ -208,14 +209,14 @@ impl RuleDraft {
             let what = Invalid::new("has a `floor`, and what it fits is final: nothing is sent again", hint);
             return Err(Lack { of: &[], at: Some("floor"), what });
         }
-        let rule = Rule {
+        let rule = Arc::new(Rule {
             sign: Sign::All(signs),
             on: Statuses::Chosen { among: self.status, inside: self.inside },
             fault,
             says,
             floor: self.floor,
             source: own_rule(number).into(),
-        };
+        });
         Ok(config::OwnRule { dialect: self.dialect, upstream: self.upstream, rule, alert: self.alert })
     }
 }

@@ -120,9 +120,11 @@ impl Draft {
         })
     }
 
-    /// Something happened to the call.
+    /// Something happened to the call. An end that nobody wants to read of is not held.
     pub(crate) fn see(&self, call: CallId, at: Moment, event: &Event) {
-        self.seen.see(call, at, event);
+        if !matches!(event, Event::CallClosed(closing) if !self.wants(closing.outcome)) {
+            self.seen.see(call, at, event);
+        }
     }
 
     /// Whether such an end is wanted.

@@ -69,7 +69,7 @@ async fn a_rule_of_the_users_own_is_heeded() {
         source: "[[rule]] number 1".into(),
     };
     let mut config = towards(&up.url());
-    config.rules.push(OwnRule { dialect: None, upstream: None, rule, alert: false });
+    config.rules.push(OwnRule { dialect: None, upstream: None, rule: rule.into(), alert: false });
     let bench = Bench::with(config).await;
     let answer = bench.ask(&Request::post("/v1/chat/completions").json(MESSAGES)).await;
     assert_eq!((answer.status, up.requests().len()), (200, 2));

@@ -96,7 +96,7 @@ async fn an_answer_that_goes_on_behind_what_a_rule_calls_a_failure_is_left() {
         floor: Duration::ZERO,
         source: "the user".into(),
     };
-    config.rules.push(OwnRule { dialect: None, upstream: None, rule, alert: false });
+    config.rules.push(OwnRule { dialect: None, upstream: None, rule: rule.into(), alert: false });
     let bench = Bench::with(config).await;
     let mut client = codex(&bench).await;
     client.send(FULL).await.unwrap();

@@ -138,13 +138,14 @@ proptest! {
     }
 }
 
-fn own(sign: Sign, inside: bool) -> Arc<[Rule]> {
+fn own(sign: Sign, inside: bool) -> Arc<[Arc<Rule>]> {
     let on = Statuses::Chosen { among: Vec::new(), inside };
     let floor = Duration::from_secs(7);
-    [Rule { sign, on, fault: Fault::Overloaded, says: Says::Refused, floor, source: "test".into() }].into()
+    let rule = Rule { sign, on, fault: Fault::Overloaded, says: Says::Refused, floor, source: "test".into() };
+    [Arc::new(rule)].into()
 }
 
-fn by(rules: &Arc<[Rule]>, asked: Asked, head: Head, bytes: &str) -> String {
+fn by(rules: &Arc<[Arc<Rule>]>, asked: Asked, head: Head, bytes: &str) -> String {
     let mut listener = listener(asked, head).by(Arc::clone(rules));
     let mut verdict = listener.at_head();
     if verdict == Verdict::Hold {

@@ -1007,7 +1007,7 @@ fn every_key_of_a_rule_is_read() {
         floor: ms(5000),
         source: "[[rule]] number 1".into(),
     };
-    assert_eq!(first.rule, whole);
+    assert_eq!(*first.rule, whole);
     assert_eq!(config.rules.iter().map(|rule| rule.alert).collect::<Vec<_>>(), [true, false, false, false]);
     assert_eq!((second.rule.says, second.rule.sign.is_code()), (Says::Failed, false));
     assert_eq!(third.rule.sign, Sign::All(vec![Sign::Header("x".into(), Test::Has("no".into()))]));
